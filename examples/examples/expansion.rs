@@ -1,4 +1,4 @@
-//! What a task of an expanded plan costs, beside the same task submitted by hand: expansion, submission and scheduling, without
+//! What a task of an expanded plan costs, compared with the same task submitted by hand: expansion, submission and scheduling, without
 //! the kernel and its times. One OS thread, one core, two tensors a task.
 //!
 //! `cargo run --profile dist -p pto-examples --example expansion -- [TASKS [NAME]]`. The ratios are taken in one process and mean something
@@ -18,7 +18,7 @@ use pto_host::{Device, DeviceOptions, Hosting, Kernel, KernelTimes, RunOptions, 
 
 pto_graph::builder_set! {
     /// The program that expands plans, and the one that does the same by hand.
-    struct Programs {}
+    struct ExpansionPrograms {}
     stream { "workload" => pto_graph::plan::expand, "by_hand" => by_hand }
 }
 
@@ -102,8 +102,10 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 fn main() -> Outcome<()> {
     let tasks: u64 = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
     let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
-    let mut device =
-        Device::open_sim(DeviceOptions { aic: 0, aiv: 1, gm_bytes: 1 << 29, hosting }, Programs)?;
+    let mut device = Device::open_sim(
+        DeviceOptions { aic: 0, aiv: 1, gm_bytes: 1 << 29, hosting },
+        ExpansionPrograms,
+    )?;
     // A kernel that does nothing: what is left is the cost of the runtime.
     device.register_kernel(func::TILE_AIV, Kernel::library("empty_aiv")?)?;
     let only = std::env::args().nth(2);

@@ -7,7 +7,7 @@
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
-use pto_examples::host::{self, Example, Prepared, Way};
+use pto_examples::host::{self, Example, Prepared, RunMode};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions};
 
 type Failure = Box<dyn std::error::Error>;
@@ -41,10 +41,10 @@ fn every_way(example: &dyn Example) -> Result<usize, Failure> {
         let mut device = host::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() })?;
         device.register_library()?;
         let mut prepared = host::prepare(example, example.sizes().little, &device)?;
-        for way in Way::of(example.program()) {
+        for way in RunMode::of(example.program()) {
             for _ in 0..ROUNDS {
-                let told = |why| format!("{hosting}, {way}: {why}");
-                run(&mut device, &mut prepared, way).map_err(told)?;
+                let with_context = |why| format!("{hosting}, {way}: {why}");
+                run(&mut device, &mut prepared, way).map_err(with_context)?;
                 runs += 1;
             }
         }
@@ -53,7 +53,7 @@ fn every_way(example: &dyn Example) -> Result<usize, Failure> {
     Ok(runs)
 }
 
-fn run(device: &mut Device, prepared: &mut Prepared, way: Way) -> Result<(), Failure> {
+fn run(device: &mut Device, prepared: &mut Prepared, way: RunMode) -> Result<(), Failure> {
     way.run(device, prepared, &RunOptions::default())?;
     let verdict = prepared.verify()?;
     if verdict.passed() { Ok(()) } else { Err(format!("{verdict:?}").into()) }

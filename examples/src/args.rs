@@ -9,7 +9,7 @@ use core::num::NonZeroU64;
 use pto_abi::{Fault, GmAddr};
 
 /// A type that travels as one orchestration word.
-pub trait Word: Sized {
+pub trait OrchWord: Sized {
     /// Whether the value is an address of something in GM.
     const IS_ADDRESS: bool = false;
     /// The value of a word; `None`: no value has this word.
@@ -18,7 +18,7 @@ pub trait Word: Sized {
     fn word(&self) -> u64;
 }
 
-impl Word for u64 {
+impl OrchWord for u64 {
     fn from_word(word: u64) -> Option<Self> {
         Some(word)
     }
@@ -27,7 +27,7 @@ impl Word for u64 {
     }
 }
 
-impl Word for GmAddr {
+impl OrchWord for GmAddr {
     const IS_ADDRESS: bool = true;
     fn from_word(word: u64) -> Option<Self> {
         Some(Self(word))
@@ -37,7 +37,7 @@ impl Word for GmAddr {
     }
 }
 
-impl Word for NonZeroU64 {
+impl OrchWord for NonZeroU64 {
     fn from_word(word: u64) -> Option<Self> {
         Self::new(word)
     }
@@ -47,7 +47,7 @@ impl Word for NonZeroU64 {
 }
 
 /// `f32` scalars travel as their bits in the low half.
-impl Word for f32 {
+impl OrchWord for f32 {
     fn from_word(word: u64) -> Option<Self> {
         u32::try_from(word).ok().map(Self::from_bits)
     }
@@ -89,7 +89,7 @@ impl Size {
     }
 }
 
-impl Word for Size {
+impl OrchWord for Size {
     fn from_word(word: u64) -> Option<Self> {
         Self::new(word)
     }
@@ -102,7 +102,7 @@ impl Word for Size {
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`: there is none, or no `T` has it.
-pub fn take<T: Word>(words: &mut core::slice::Iter<'_, u64>) -> Result<T, Fault> {
+pub fn take<T: OrchWord>(words: &mut core::slice::Iter<'_, u64>) -> Result<T, Fault> {
     words.next().copied().and_then(T::from_word).ok_or(Fault::BUILD_ORCH_ARGS)
 }
 
@@ -132,7 +132,7 @@ macro_rules! orch_args {
 
             /// What the words are called, in order, and which of them are addresses.
             pub const NAMES: [(&'static str, bool); Self::COUNT] =
-                [$((stringify!($field), <$ty as $crate::args::Word>::IS_ADDRESS)),+];
+                [$((stringify!($field), <$ty as $crate::args::OrchWord>::IS_ADDRESS)),+];
 
             /// Reads the words of a launch.
             ///
@@ -149,7 +149,7 @@ macro_rules! orch_args {
             /// The words of a launch.
             #[must_use]
             pub fn words(self) -> [u64; Self::COUNT] {
-                [$( $crate::args::Word::word(&self.$field) ),+]
+                [$( $crate::args::OrchWord::word(&self.$field) ),+]
             }
         }
     };

@@ -16,7 +16,7 @@ const TILE: [u64; 2] = [128, 256];
 
 pto_abi::closed_set! {
     /// What of the layer is done.
-    pub struct Part(u8) {
+    pub struct LayerPart(u8) {
         /// Everything; the sum of a tile begins when its product is complete.
         OVERLAPPED = 0, "overlapped";
         /// Everything; the first sum begins when the last product is complete.
@@ -39,7 +39,7 @@ crate::orch_args! {
         cols: u64,
         /// Columns that are added up at once.
         together: u64,
-        /// A [`Part`].
+        /// A [`LayerPart`].
         part: u64,
     }
 }
@@ -51,28 +51,28 @@ crate::orch_args! {
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
     let args = Args::from_words(comm.program_args(stream.orch_args()))?;
-    let part = u8::try_from(args.part).ok().and_then(|code| Part::try_from(code).ok());
+    let part = u8::try_from(args.part).ok().and_then(|code| LayerPart::try_from(code).ok());
     let part = part.ok_or(Fault::BUILD_ORCH_ARGS)?;
     let width = NonZeroU64::new(args.together).ok_or(Fault::BUILD_ORCH_ARGS)?;
     let operands = comm.window(0)?;
     let a = floats(operands.base, &[args.rows, args.inner])?;
     let b = floats(operands.at(4 * args.rows * args.inner), &[args.inner, args.cols])?;
     let count = args.cols.div_ceil(args.together);
-    // A piece is dense: its columns stand beside each other, and nothing else.
+    // A piece is dense: its columns stand side by side, and nothing else.
     let pieces = floats(comm.window(1)?.base, &[count * args.rows, args.together])?;
-    let has = |wanted: &[Part]| wanted.contains(&part);
+    let has = |wanted: &[LayerPart]| wanted.contains(&part);
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
         let stream = &mut **scope;
         for (number, cols) in (0..).zip(tiles(args.cols, width)) {
             let piece = tile(pieces, (number * args.rows, args.rows), (0, cols.1))?;
-            if has(&[Part::OVERLAPPED, Part::APART, Part::KERNELS]) {
+            if has(&[LayerPart::OVERLAPPED, LayerPart::APART, LayerPart::KERNELS]) {
                 product(stream, &args, (a, b, piece), cols)?;
             }
-            if has(&[Part::OVERLAPPED, Part::TRANSFERS]) {
+            if has(&[LayerPart::OVERLAPPED, LayerPart::TRANSFERS]) {
                 add_up(stream, &mut comm, &piece)?;
             }
         }
-        if part == Part::APART {
+        if part == LayerPart::APART {
             comm.barrier(stream, &pieces)?;
             for (number, cols) in (0..).zip(tiles(args.cols, width)) {
                 let piece = tile(pieces, (number * args.rows, args.rows), (0, cols.1))?;

@@ -5,7 +5,7 @@ use pto_host::group::{Group, GroupOptions, GroupWork};
 use pto_host::{DeviceOptions, RunOptions};
 use std::vec::Vec;
 
-use crate::host::{EXAMPLES, Example, Inputs, Member, Params, Prepared, Tensor, open_group};
+use crate::host::{EXAMPLES, Example, GroupRank, Inputs, Params, Prepared, Tensor, open_group};
 
 fn params(example: &dyn Example) -> Params {
     let mut params = Params::defaults(example.params());
@@ -25,7 +25,7 @@ fn group(size: u32) -> Group {
 fn run(example: &dyn Example, size: u32) -> Vec<Tensor> {
     let (params, mut group) = (params(example), group(size));
     let prepare = |member: &pto_host::group::Member| {
-        let of = Member { rank: member.rank(), size };
+        let of = GroupRank { rank: member.rank(), size };
         let prepared = example.prepare_member(of, &params, &Inputs::default(), member.device());
         let mut prepared = prepared.unwrap();
         prepared.reset().unwrap();
@@ -117,7 +117,7 @@ fn sums_over_ranks_are_the_same_at_every_rank() {
 fn what_ranks_cannot_share_is_refused_with_both_numbers() {
     let example = crate::host::find("tp_decoder").unwrap();
     let group = group(1);
-    let of = Member { rank: 0, size: 3 };
+    let of = GroupRank { rank: 0, size: 3 };
     let device = group.members()[0].device();
     let refused = example.prepare_member(of, &params(example), &Inputs::default(), device);
     let error = std::string::ToString::to_string(&refused.err().unwrap());

@@ -2,7 +2,7 @@
 //!
 //! Each example has two sides, in a folder of its own:
 //! - `graph`: the graph program, `fn build<G: GraphBuilder>`. One program serves both runtime variants: the
-//!   host runs it on a `HostGraph`, AICPU instance 0 runs it out of [`Builders`]. It knows its orchestration
+//!   host runs it on a `HostGraph`, AICPU instance 0 runs it out of [`ExampleBuilders`]. It knows its orchestration
 //!   words and GM, nothing else; it is `no_std`, does not allocate and does not panic.
 //! - `stream`, where there is one: the program for the streaming runtime, `fn build<G: StreamBuilder>`, with tensors
 //!   instead of edges. Without it the streaming runtime runs the graph program; without a graph program no other runtime runs
@@ -48,14 +48,14 @@ mod group_tests;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 
-/// The table of examples: one row each. From it come the programs of the simulator ([`Builders`](crate::Builders)) and of both
+/// The table of examples: one row each. From it come the programs of the simulator ([`ExampleBuilders`](crate::Builders)) and of both
 /// images, and what the command line and the tests offer ([`host::EXAMPLES`](crate::host)).
 ///
 /// ```text
 /// "name" module Job (module of the graph program) (module of the streaming program)
 /// ```
 ///
-/// It hands the rows to the macro that is named in the brackets, behind what follows them.
+/// It passes the rows to the macro that is named in the brackets, after the tokens that follow the brackets.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! examples {
@@ -115,6 +115,6 @@ pub use pto_graph::plan::expand;
 with_examples! {
     pto_graph::builder_set;
     /// The programs of all examples, to be linked into a firmware.
-    pub struct Builders {}
+    pub struct ExampleBuilders {}
     stream { "workload" => pto_graph::plan::expand, "comm_bench" => comm_bench::build, "comm_layer" => comm_layer::build }
 }

@@ -7,7 +7,7 @@ use pto_graph::{
     TensorRange, TensorTask, TensorView, Variation,
 };
 
-/// Elements of 4 bytes in a line. What several cores write stands in lines of their own: a core writes whole lines back.
+/// Elements of 4 bytes in a line. What several cores write is in lines of their own: a core writes whole lines back.
 pub(crate) const LINE: u64 = 16;
 
 /// An extent, or a position, of a tensor.
@@ -99,20 +99,20 @@ pub(crate) fn submit_range<G: StreamBuilder>(
 /// Tasks of a stage that run side by side, at most: more than a device has cores of one kind.
 pub(crate) const WIDTH: usize = 64;
 
-/// The tasks that what comes behind a stage waits for. A stage may have more than `W` tasks: each waits for the one that
+/// The tasks of a stage that later tasks wait for. A stage may have more than `W` tasks: each waits for the one that
 /// many before, so that the last ones stand for all of them.
-pub(crate) struct Stage<const W: usize = WIDTH> {
+pub(crate) struct StageTasks<const W: usize = WIDTH> {
     ids: [TaskId; W],
     count: usize,
 }
 
-impl Stage {
+impl StageTasks {
     pub(crate) const fn new() -> Self {
         Self::narrow()
     }
 }
 
-impl<const W: usize> Stage<W> {
+impl<const W: usize> StageTasks<W> {
     /// A stage of which few tasks run side by side.
     pub(crate) const fn narrow() -> Self {
         Self { ids: [TaskId::NONE; W], count: 0 }
@@ -134,7 +134,7 @@ impl<const W: usize> Stage<W> {
         self.count.checked_sub(1).map(|last| self.ids[last % W])
     }
 
-    /// What the next task has to wait for, because it takes its place.
+    /// The task whose slot the next task takes, and for which it has to wait.
     pub(crate) fn before(&self) -> Option<TaskId> {
         (self.count >= W).then(|| self.ids[self.count % W])
     }
@@ -147,7 +147,7 @@ impl<const W: usize> Stage<W> {
         if index < self.count { Ok(self.ids[index % W]) } else { Err(Fault::BUILD_UNKNOWN_TASK) }
     }
 
-    /// Submits one more task of the stage, behind all of `after`.
+    /// Submits one more task of the stage, after all of `after`.
     pub(crate) fn task<G: GraphBuilder>(
         &mut self,
         graph: &mut G,
@@ -163,14 +163,14 @@ impl<const W: usize> Stage<W> {
         Ok(())
     }
 
-    /// Submits a chain of these links as one more task of the stage, behind all of `after`.
+    /// Submits a chain of these links as one more task of the stage, after all of `after`.
     pub(crate) fn chain<G: GraphBuilder>(
         &mut self,
         graph: &mut G,
         links: &[Link<'_>],
         after: &[TaskId],
     ) -> Result<(), BuildError> {
-        let (all, count) = self.behind(after);
+        let (all, count) = self.producers_with(after);
         let id = graph.submit_chain(&Chain::new(links), all.get(..count).unwrap_or(&all))?;
         self.push(id);
         Ok(())
@@ -183,14 +183,14 @@ impl<const W: usize> Stage<W> {
         template: &ChainTemplate,
         after: &[TaskId],
     ) -> Result<(), BuildError> {
-        let (all, count) = self.behind(after);
+        let (all, count) = self.producers_with(after);
         let id = graph.submit_template(template, all.get(..count).unwrap_or(&all))?;
         self.push(id);
         Ok(())
     }
 
-    /// What the next task has to wait for: all of `after`, and what it takes the place of; so many of these.
-    fn behind(&self, after: &[TaskId]) -> ([TaskId; WIDTH + 1], usize) {
+    /// What the next task has to wait for: all of `after`, and the task whose slot it takes; so many of these.
+    fn producers_with(&self, after: &[TaskId]) -> ([TaskId; WIDTH + 1], usize) {
         let mut all = [TaskId::NONE; WIDTH + 1];
         let known = after.iter().copied().chain(self.before());
         let count = all.iter_mut().zip(known).map(|(to, id)| *to = id).count();

@@ -4,7 +4,7 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport};
 
-use crate::host::{Error, Example, Inputs, Params, Prepared, Verdict, Way};
+use crate::host::{Error, Example, Inputs, Params, Prepared, RunMode, Verdict};
 
 /// One run with random inputs.
 pub(crate) fn run(example: &dyn Example, params: &Params) -> (RunReport, Result<Verdict, Error>) {
@@ -54,7 +54,7 @@ pub(crate) fn attempt_in(
     let mut prepared = example.prepare(params, inputs, &device)?;
     let (build_mode, fanout) = (BuildMode::CONCURRENT, FanoutStrategy::LOCK_FREE);
     let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    let way = Way { variant, build_mode, fanout };
+    let way = RunMode { variant, build_mode, fanout };
     let report = way.run(&mut device, &mut prepared, &options)?;
     Ok((report, prepared, device))
 }

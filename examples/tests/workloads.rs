@@ -27,30 +27,34 @@ const ATTENTION: &str = include_str!("../workloads/ragged_attention.workload");
 const LENGTHS: [i32; 5] = [3, 24, 8, 17, 1];
 
 /// A file with its parameters and inputs.
-struct Case {
+struct WorkloadCase {
     file: &'static WorkloadFile,
     params: &'static [(&'static str, &'static str)],
     inputs: Inputs,
 }
 
-fn cases() -> [Case; 7] {
+fn cases() -> [WorkloadCase; 7] {
     let read = |text| WorkloadFile::read(text).expect("the file holds a workload");
     let mut ragged = Inputs::default();
     ragged.insert("LEN", Tensor::i32(vec![5, 1], LENGTHS.to_vec()));
     let blocks = LENGTHS.map(|length| (length + 7) / 8);
     ragged.insert("blocks", Tensor::i32(vec![5], blocks.to_vec()));
     [
-        Case { file: read(MATMUL), params: &[], inputs: Inputs::default() },
-        Case { file: read(SOFTMAX), params: &[("scale", "0.5")], inputs: Inputs::default() },
-        Case { file: read(ATTENTION), params: &[("sequences", "5")], inputs: ragged },
-        Case { file: read(PRODUCERS), params: &[], inputs: Inputs::default() },
-        Case { file: read(CHAINS), params: &[], inputs: Inputs::default() },
-        Case { file: read(FOLDS), params: &[], inputs: Inputs::default() },
-        Case { file: read(HANDED_ON), params: &[], inputs: Inputs::default() },
+        WorkloadCase { file: read(MATMUL), params: &[], inputs: Inputs::default() },
+        WorkloadCase {
+            file: read(SOFTMAX),
+            params: &[("scale", "0.5")],
+            inputs: Inputs::default(),
+        },
+        WorkloadCase { file: read(ATTENTION), params: &[("sequences", "5")], inputs: ragged },
+        WorkloadCase { file: read(PRODUCERS), params: &[], inputs: Inputs::default() },
+        WorkloadCase { file: read(CHAINS), params: &[], inputs: Inputs::default() },
+        WorkloadCase { file: read(FOLDS), params: &[], inputs: Inputs::default() },
+        WorkloadCase { file: read(HANDED_ON), params: &[], inputs: Inputs::default() },
     ]
 }
 
-impl Case {
+impl WorkloadCase {
     fn prepare(&self, device: &Device) -> Prepared {
         let mut params = Params::defaults(self.file.params());
         for (name, value) in self.params {
@@ -74,7 +78,7 @@ fn pool() -> Device {
 }
 
 fn run_once(
-    case: &Case,
+    case: &WorkloadCase,
     prepared: &mut Prepared,
     device: &mut Device,
     options: &RunOptions,
@@ -252,7 +256,7 @@ fn a_fault_names_loop_kernel_argument_and_what_was_found() {
     }
 }
 
-/// A range begins in its dimension, or at its end where it has no place; it may end behind it. Both clocks say so, in every place.
+/// A range begins in its dimension, or at its end where it is empty; it may end after it. Both clocks say so, for every position.
 #[test]
 fn a_range_begins_in_its_tensor_on_both_clocks() {
     let body =
@@ -273,13 +277,14 @@ fn a_range_begins_in_its_tensor_on_both_clocks() {
                 clock::run(&checked, &bound.expect("it is bound")).map(|report| report.tasks)
             };
             let is_inside = (0..4).contains(&start) || start == 4 && length <= 0;
-            let told = format!("the index is {start}, and the dimension has 4 places. (PLAN_INDEX");
+            let message =
+                format!("the index is {start}, and the dimension has 4 places. (PLAN_INDEX");
             let engine =
-                engine.map_err(|error| assert!(error.to_string().contains(&told), "{error}"));
-            let told =
+                engine.map_err(|error| assert!(error.to_string().contains(&message), "{error}"));
+            let message =
                 format!("Kernel step, operand x: the index of dimension 0 of X is {start}, ");
             let clock =
-                clock.map_err(|error| assert!(error.to_string().contains(&told), "{error}"));
+                clock.map_err(|error| assert!(error.to_string().contains(&message), "{error}"));
             assert_eq!(engine.is_ok(), is_inside, "{start} for {length}");
             assert_eq!(engine, clock, "{start} for {length}");
         }
@@ -383,7 +388,7 @@ fn a_loop_on_the_device_ends_when_a_task_says_so() {
 /// Tensors of every type of elements are given by files and written to files, without a change of a bit.
 #[test]
 fn every_type_of_elements_is_in_files() {
-    use pto_examples::host::{DType, Elements};
+    use pto_examples::host::{DType, ElementVec};
     for (name, dtype) in [
         ("f16", DType::U16),
         ("bf16", DType::U16),
@@ -399,10 +404,11 @@ fn every_type_of_elements_is_in_files() {
         let text = COPY.replace("TYPE", name);
         let file = WorkloadFile::read(&text).expect("the file holds a workload");
         let bytes: Vec<u8> = (1..=u8::MAX).take(8 * dtype.bytes()).collect();
-        let given = Tensor::new(vec![1, 8], Elements::from_bytes(dtype, &bytes)).expect("it fits");
+        let given =
+            Tensor::new(vec![1, 8], ElementVec::from_bytes(dtype, &bytes)).expect("it fits");
         let mut inputs = Inputs::default();
         inputs.insert("X", given.clone());
-        let case = Case { file, params: &[], inputs };
+        let case = WorkloadCase { file, params: &[], inputs };
         let mut device = pool();
         let mut prepared = case.prepare(&device);
         run_once(&case, &mut prepared, &mut device, &RunOptions::default());
@@ -442,7 +448,7 @@ fn makespans_of_grains(text: &str) -> [Duration; 2] {
     let file = WorkloadFile::read(text).expect("the file holds a workload");
     for params in [[("grain", "1")], [("grain", "7")], [("grain", "0")]] {
         let params: &'static [_] = Vec::leak(params.to_vec());
-        let case = Case { file, params, inputs: Inputs::default() };
+        let case = WorkloadCase { file, params, inputs: Inputs::default() };
         for seed in 0..20 {
             let mut device =
                 small(Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() }));
@@ -500,7 +506,7 @@ fn back_pressure(depth: u64) -> String {
 #[test]
 fn a_channel_holds_as_many_tokens_as_it_is_deep() {
     let makespans = [0, 1, 2].map(|depth| {
-        // Nothing but kernels takes time: what a dispatch takes differs by more than a place in a channel brings.
+        // Nothing but kernels takes time: what a dispatch takes differs by more than one entry of a channel saves.
         let profile = Profile::ideal();
         let virtual_time = VirtualOptions { profile, ..VirtualOptions::default() };
         let mut device = small(Hosting::Virtual(virtual_time));
@@ -537,14 +543,14 @@ fn a_deadlock_says_who_waits_for_whom() {
     let checked = Workload::parse(&text).expect("it is read").check().expect("it is checked");
     let mut on_host = [0_i32; 32];
     let bindings = Bindings::new().dense(&checked, "X", &mut on_host).expect("it fits");
-    let error = clock::run(&checked, &bindings).expect_err("nobody can go on").to_string();
+    let error = clock::run(&checked, &bindings).expect_err("no process can go on").to_string();
     assert_eq!(error, format!("The pipeline is in a deadlock: {waits}."));
     for hosting in [Hosting::Threads, Hosting::Virtual(VirtualOptions::default())] {
         let mut device = small(hosting);
         let tensor = device.upload(&[0_i32; 32]).expect("there is room");
         let bound = WorkloadBindings::new().tensor("X", tensor.address());
         let run = WorkloadRun::bind(&device, compiled(&text), &bound).expect("it is bound");
-        let error = run.run(&mut device, &RunOptions::default()).expect_err("nobody can go on");
+        let error = run.run(&mut device, &RunOptions::default()).expect_err("no process can go on");
         let error = error.to_string();
         assert!(error.contains(&format!("in a deadlock: {waits}.")), "{error}");
         assert!(error.contains("PLAN_DEADLOCK"), "{error}");

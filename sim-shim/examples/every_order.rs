@@ -9,7 +9,8 @@ use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, NodeBlockShape, PublishOrder, RandomGraph, Setup, explore_states,
+    EdgesFrom, GraphNode, KeepCores, NodeBlockShape, PublishOrder, RandomGraph, Setup,
+    explore_states,
 };
 
 const CUBE: Lanes = Lanes(1);
@@ -51,7 +52,7 @@ fn main() {
         if only.is_some_and(|only| only != number) {
             continue;
         }
-        let node = |shape: &NodeBlockShape| Node {
+        let node = |shape: &NodeBlockShape| GraphNode {
             kind: CoreKind::AIC,
             producers: Vec::new(),
             block_shape: Some(*shape),

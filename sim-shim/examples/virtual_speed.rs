@@ -8,7 +8,7 @@ mod graphs;
 
 use std::time::Instant;
 
-use common::{Device, Options};
+use common::{Device, LaunchOptions};
 use graphs::Patterns;
 use pto_abi::CoreKind;
 use pto_abi::arena::Capacities;
@@ -48,7 +48,7 @@ fn main() {
             log_entries: 16,
             ..Capacities::default()
         };
-        let options = Options { aic: 24, aiv: 48, capacities, ..Options::default() };
+        let options = LaunchOptions { aic: 24, aiv: 48, capacities, ..LaunchOptions::default() };
         for graph in ["chain", "independent", "fork_join", "wavefront", "attention"] {
             if arg(3).is_some_and(|only| only != graph) {
                 continue;

@@ -18,13 +18,13 @@ thread_local! {
     static GOES_ON: RefCell<Option<Arc<dyn AsyncKernel>>> = const { RefCell::new(None) };
 }
 
-/// The kernel that is called on this thread goes on behind its call. For the machine in virtual time alone: other machines have a thread for
+/// The kernel that is called on this thread goes on after its call has returned. For the machine in virtual time alone: other machines have a thread for
 /// a core, or finish its task when the call returns.
 pub fn goes_on(kernel: Arc<dyn AsyncKernel>) {
     GOES_ON.set(Some(kernel));
 }
 
-/// What the call that has returned on this thread has left behind.
+/// What the call that has returned on this thread has not finished yet.
 #[inline]
 pub(crate) fn take() -> Option<Arc<dyn AsyncKernel>> {
     GOES_ON.take()

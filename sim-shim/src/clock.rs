@@ -11,7 +11,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 
-/// Nanoseconds since the process first asked: everything that stands before it in the program has happened by then. In virtual time every
+/// Nanoseconds since the process first asked: everything before it in the program has happened by then. In virtual time every
 /// machine has a clock of its own.
 #[must_use]
 pub fn now_ns() -> u64 {
@@ -33,7 +33,7 @@ pub(crate) fn pause() -> u64 {
     now_ns()
 }
 
-/// What time is told by.
+/// The source of the time.
 enum Clock {
     Counter { origin: u64, scale: counter::Scale },
     System { origin: Instant },
@@ -203,6 +203,6 @@ mod tests {
         // A month of ticks.
         let month = 30 * 24 * 3600 * 1_000_000_000_u64;
         assert!(scale.ns_of(3 * month).abs_diff(month) < month / 1_000_000);
-        assert!(Scale::of(0, Duration::from_millis(1)).is_none(), "it stands still");
+        assert!(Scale::of(0, Duration::from_millis(1)).is_none(), "the clock does not advance");
     }
 }

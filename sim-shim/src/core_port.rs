@@ -56,7 +56,7 @@ impl<'a> CorePort<'a> {
         entry: WorkerEntry,
         times: KernelTimes<'a>,
     ) -> Self {
-        // An unknown kind stands in no worker table that the firmware accepts.
+        // An unknown kind is in no worker table that the firmware accepts.
         let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
         Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times }
     }
@@ -133,7 +133,7 @@ impl WorkerPort for &CorePort<'_> {
     }
 }
 
-/// The lines of a core in a run that wants no times of kernels, for who has just rung it.
+/// The lines of a core in a run that wants no times of kernels, for the thread that has just rung its doorbell.
 pub(crate) struct UntimedPort<'a>(pub(crate) &'a Handshake);
 
 impl WorkerPort for UntimedPort<'_> {
@@ -141,7 +141,7 @@ impl WorkerPort for UntimedPort<'_> {
         self.0.command()
     }
 
-    /// Only a core in service is rung.
+    /// Only a core in service gets a doorbell.
     fn introduce(&mut self, _: u32) {}
 
     #[inline(always)]

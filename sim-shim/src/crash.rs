@@ -27,7 +27,7 @@ static BEFORE: OnceLock<[sigaction; SIGNALS.len()]> = OnceLock::new();
 
 /// The kernel that a thread runs.
 #[derive(Clone, Copy)]
-struct Running {
+struct RunningKernel {
     kernel: u64,
     task: u32,
     worker: u32,
@@ -35,11 +35,11 @@ struct Running {
 }
 
 thread_local! {
-    static RUNNING: Cell<Option<Running>> = const { Cell::new(None) };
+    static RUNNING: Cell<Option<RunningKernel>> = const { Cell::new(None) };
 }
 
 /// The name of a function that is a kernel. It stays for the rest of the process, as the handler may look at it at any time.
-struct Named {
+struct KernelName {
     kernel: u64,
     func_id: FuncId,
     name: String,
@@ -50,11 +50,11 @@ struct Named {
 /// The address of the function that was named last; 0: none.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
 
-fn named() -> impl Iterator<Item = &'static Named> {
+fn named() -> impl Iterator<Item = &'static KernelName> {
     let at = |address: u64| {
         let address = usize::try_from(address).ok().filter(|address| *address != 0)?;
-        // SAFETY: `name_kernel` published the address of a value that it leaked, and nobody writes to it.
-        Some(unsafe { &*core::ptr::with_exposed_provenance::<Named>(address) })
+        // SAFETY: `name_kernel` published the address of a value that it leaked, and that is never written again.
+        Some(unsafe { &*core::ptr::with_exposed_provenance::<KernelName>(address) })
     };
     // Acquire pairs with the Release in `name_kernel`: the names are whole.
     let newest = at(NEWEST.load(Ordering::Acquire));
@@ -65,12 +65,13 @@ fn named() -> impl Iterator<Item = &'static Named> {
 pub fn name_kernel(kernel: u64, func_id: FuncId, name: &str) {
     static WRITER: Mutex<()> = Mutex::new(());
     let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_same = |one: &Named| one.kernel == kernel && one.func_id == func_id && one.name == name;
+    let is_same =
+        |one: &KernelName| one.kernel == kernel && one.func_id == func_id && one.name == name;
     if named().any(is_same) {
         return;
     }
     let older = NEWEST.load(Ordering::Relaxed);
-    let named = Box::leak(Box::new(Named { kernel, func_id, name: name.to_owned(), older }));
+    let named = Box::leak(Box::new(KernelName { kernel, func_id, name: name.to_owned(), older }));
     let address = (&raw const *named).expose_provenance() as u64;
     // Release pairs with the Acquire in `named`.
     NEWEST.store(address, Ordering::Release);
@@ -80,7 +81,7 @@ pub fn name_kernel(kernel: u64, func_id: FuncId, name: &str) {
 #[inline]
 pub(crate) fn watched(dispatch: &Dispatch, (worker, kind): (u32, CoreKind), call: impl FnOnce()) {
     let Dispatch { kernel, task, .. } = *dispatch;
-    RUNNING.set(Some(Running { kernel, task, worker, kind }));
+    RUNNING.set(Some(RunningKernel { kernel, task, worker, kind }));
     call();
     RUNNING.set(None);
 }
@@ -126,8 +127,8 @@ extern "C" fn handle(number: c_int, info: *mut siginfo_t, context: *mut c_void) 
         let _ = running.tell(number, has_address.then_some(address), &mut text);
         text.print();
     }
-    let place = SIGNALS.iter().position(|(one, _)| *one == number);
-    let before = place.and_then(|place| BEFORE.get()?.get(place));
+    let index = SIGNALS.iter().position(|(one, _)| *one == number);
+    let before = index.and_then(|index| BEFORE.get()?.get(index));
     match before {
         Some(before) if before.sa_sigaction > libc::SIG_IGN => {
             let code = before.sa_sigaction as *const ();
@@ -152,11 +153,11 @@ extern "C" fn handle(number: c_int, info: *mut siginfo_t, context: *mut c_void) 
     }
 }
 
-impl Running {
+impl RunningKernel {
     fn tell(self, number: c_int, address: Option<usize>, to: &mut Text) -> fmt::Result {
         let Self { kernel, task, worker, kind } = self;
         match named().find(|named| named.kernel == kernel) {
-            Some(Named { name, func_id, .. }) => {
+            Some(KernelName { name, func_id, .. }) => {
                 write!(to, "error: kernel {name} (func id {}) raised ", func_id.0)?;
             }
             None => write!(to, "error: the kernel at {kernel:#x} raised ")?,

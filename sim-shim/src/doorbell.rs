@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn another_thread_may_sleep_next() {
         let doorbell = Arc::new(Doorbell::default());
-        assert!(!doorbell.sleep(Duration::from_millis(1)), "nobody rings");
+        assert!(!doorbell.sleep(Duration::from_millis(1)), "no ring comes");
         let other = Arc::clone(&doorbell);
         let sleeper = std::thread::spawn(move || other.sleep(LONG));
         std::thread::sleep(Duration::from_millis(5));

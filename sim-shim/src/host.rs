@@ -15,10 +15,10 @@ pub(crate) type Memory = Arc<dyn Any + Send + Sync>;
 
 /// A way of hosting.
 pub(crate) trait Host: Send {
-    /// Runs a launch to its end; `false`: somebody did not come back.
+    /// Runs a launch to its end; `false`: a thread did not return.
     fn run(&mut self, launch: &Launch<'static>) -> bool;
 
-    /// Lets go of the arena of the last run; `false`: somebody did not.
+    /// Releases the arena of the last run; `false`: a thread still uses it.
     fn release(&mut self) -> bool;
 
     /// Why the last run had a thread too few, if that is what ended it.
@@ -26,7 +26,7 @@ pub(crate) trait Host: Send {
         None
     }
 
-    /// What those who submit to a resident firmware ring while the thread that feeds it sleeps; where no thread does, nobody hears it.
+    /// The doorbell that wakes the thread of a resident firmware after a submission; no effect where no thread sleeps on it.
     fn hang(&mut self, _doorbell: &Arc<Doorbell>) {}
 
     /// Who moves the transfers of all further runs: threads that wait help.

@@ -18,17 +18,17 @@ use crate::host::Host;
 use crate::hosting::Hosting;
 use crate::pool::Pool;
 use crate::threads::Threads;
-use crate::virtual_time::group::SeatOf;
+use crate::virtual_time::group::NetEndpoint;
 use crate::virtual_time::{FastRegions, Virtual, VirtualHost, VirtualReport};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct LaunchOutcome {
     /// The fault, if there was one; its epitaph is in the arena.
     pub fault: Option<Fault>,
     /// From launch to the last return; in hosting mode `virtual`, in virtual time.
     pub makespan: Duration,
-    /// Somebody did not come back: the arena may still be written to; it must not be freed or used again,
+    /// A thread did not return: the arena may still be written to; it must not be freed or used again,
     /// and the machine must be replaced.
     pub arena_lost: bool,
     /// In hosting mode `virtual`: what the machine saw.
@@ -60,12 +60,12 @@ impl Hosted {
 }
 
 /// Hosts firmware and kernels on this machine.
-pub struct Machine {
+pub struct SimulatedMachine {
     host: Hosted,
     engine: Option<Arc<dyn TransferEngine>>,
 }
 
-impl Machine {
+impl SimulatedMachine {
     /// A machine in one of the hosting modes, whose firmware is compiled around these builders. `memory` owns the mapping
     /// of every arena that will be run; it stays alive as long as a thread of the machine does.
     pub fn new<B: BuilderSet>(
@@ -112,17 +112,17 @@ impl Machine {
 
     /// Makes a machine in virtual time a rank of a group; `false`: it is not one in virtual time.
     #[must_use]
-    pub fn seat(&mut self, seat: SeatOf) -> bool {
+    pub fn join_group(&mut self, endpoint: NetEndpoint) -> bool {
         match &mut self.host {
             Hosted::Real(_) => false,
             Hosted::Virtual(host) => {
-                host.seat(seat);
+                host.join_group(endpoint);
                 true
             }
         }
     }
 
-    /// Tells a machine in virtual time which regions of its memory are fast: transfers of library kernels from and to them cost less.
+    /// Gives a machine in virtual time the regions of its memory that are fast: transfers of library kernels from and to them cost less.
     pub fn follow(&mut self, fast: &FastRegions) {
         if let Hosted::Virtual(host) = &mut self.host {
             host.follow(fast.clone());
@@ -145,7 +145,7 @@ impl Machine {
 
     /// Launches an arena that the host has prepared, and blocks until every AICPU instance has returned, or
     /// until it is certain that one does not.
-    pub fn run(&mut self, arena: Arena<'static>) -> Outcome {
+    pub fn run(&mut self, arena: Arena<'static>) -> LaunchOutcome {
         let start = Instant::now();
         let arena_lost = match Launch::accept(arena) {
             Ok(launch) => !self.run_with_engine(&launch),
@@ -163,7 +163,7 @@ impl Machine {
             None => start.elapsed(),
         };
         let no_thread = self.host.as_host_mut().take_thread_error();
-        Outcome {
+        LaunchOutcome {
             fault: arena.fault().first(),
             makespan,
             arena_lost,

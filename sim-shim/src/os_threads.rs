@@ -1,18 +1,18 @@
-//! How many OS threads a pool or a campaign takes: the most, and the number if nobody says otherwise.
+//! How many OS threads a pool or a campaign takes: the most, and the default.
 
 use std::num::NonZeroUsize;
 
 /// The most OS threads that a pool or a campaign takes. More than there are AICPU instances and cores have nothing to do.
 pub const MAX_OS_THREADS: usize = 256;
 
-/// OS threads of a pool if nobody says otherwise: one per CPU, at most 8 (more than the instances and
+/// OS threads of a pool by default: one per CPU, at most 8 (more than the instances and
 /// clusters of a die do not help).
 #[must_use]
 pub fn default_pool_threads() -> NonZeroUsize {
     one_per_cpu(8)
 }
 
-/// OS threads of a campaign if nobody says otherwise: one per CPU, at most [`MAX_OS_THREADS`].
+/// OS threads of a campaign by default: one per CPU, at most [`MAX_OS_THREADS`].
 #[must_use]
 pub fn default_campaign_threads() -> NonZeroUsize {
     one_per_cpu(MAX_OS_THREADS)

@@ -64,7 +64,7 @@ impl Finish {
         Arc::new(Self { left, remaining: Mutex::new(participants), all_returned })
     }
 
-    /// So many more participants will return. Told by one that has not returned yet.
+    /// So many more participants will return. Called by one that has not returned yet.
     pub(crate) fn expect(&self, participants: usize) {
         let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
         *remaining += participants;
@@ -96,10 +96,10 @@ impl Finish {
     }
 }
 
-/// Looks for the end of a run that nobody has begun, about 2 us of them, until the caller gives way once: the system may have put whoever is to begin it on the
+/// Looks for the end of a run that no thread has begun, about 2 us of them, until the caller gives way once: the system may have put the thread that is to begin it on the
 /// caller's CPU.
 const LOOKS_WITHOUT_A_BEGINNING: u32 = 128;
-/// How often the supervisor looks whether somebody is stuck.
+/// How often the supervisor looks whether a thread is stuck.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What the return may take beyond the budgets of the firmware, on a busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
@@ -126,7 +126,7 @@ impl Clock {
     }
 }
 
-/// Waits for a run of so many OS threads; `false`: somebody did not come back. A kernel that is at it for longer than its budget is a fault.
+/// Waits for a run of so many OS threads; `false`: a thread did not return. A kernel that runs for longer than its budget is a fault.
 pub(crate) fn supervise(
     launch: &Launch<'static>,
     threads: usize,

@@ -38,7 +38,7 @@ use crate::wait;
 /// How long a scheduler sleeps at most: the cadence of its watchdog, and the bound on a wake-up that a hint
 /// (`Bells::sleeping`) missed.
 const SCHEDULER_SLEEP: Duration = Duration::from_millis(1);
-/// The same for an instance that builds: nobody wakes it when a task is over. As often as a pool's idle threads look.
+/// The same for an instance that builds: it is not woken when a task is over. As often as a pool's idle threads look.
 const BUILDER_SLEEP: Duration = Duration::from_micros(50);
 /// How long a core sleeps at most before it looks at its line again.
 const CORE_SLEEP: Duration = Duration::from_secs(3600);
@@ -55,7 +55,7 @@ struct Bells {
 }
 
 /// One thread of the machine, and what it is sent.
-struct Seat<J> {
+struct MachineThread<J> {
     jobs: Sender<J>,
     handle: JoinHandle<()>,
 }
@@ -91,8 +91,8 @@ pub(crate) struct Threads<B> {
     memory: Memory,
     builders: Arc<B>,
     bells: Arc<Bells>,
-    instances: Vec<Seat<InstanceJob<B>>>,
-    cores: Vec<Seat<CoreJob>>,
+    instances: Vec<MachineThread<InstanceJob<B>>>,
+    cores: Vec<MachineThread<CoreJob>>,
     assignment: Option<Arc<Assignment>>,
     is_lost: bool,
     thread_error: Option<io::Error>,
@@ -124,17 +124,17 @@ impl<B: BuilderSet> Threads<B> {
     fn start_threads(&mut self, launch: &Launch<'static>) -> io::Result<()> {
         while self.instances.len() < launch.aicpu_instances as usize {
             let (me, bells) = (self.instances.len(), Arc::clone(&self.bells));
-            let seat = start("aicpu", me, &self.memory, move |jobs| {
+            let machine_thread = start("aicpu", me, &self.memory, move |jobs| {
                 serve_instance(me, &jobs, &bells);
             })?;
-            self.instances.push(seat);
+            self.instances.push(machine_thread);
         }
         while self.cores.len() < launch.workers.len() {
             let (me, bells) = (self.cores.len(), Arc::clone(&self.bells));
-            let seat = start("core", me, &self.memory, move |jobs| {
+            let machine_thread = start("core", me, &self.memory, move |jobs| {
                 serve_core(me, &jobs, &bells);
             })?;
-            self.cores.push(seat);
+            self.cores.push(machine_thread);
         }
         Ok(())
     }
@@ -161,10 +161,10 @@ impl<B: BuilderSet> Threads<B> {
         }
         let (order, gone) = (AtomicU32::new(0), Finish::of(cores));
         let assignment = Arc::new(Assignment { order, gone, arena, epoch, cores, trace, flags });
-        for (seat, port) in self.cores.iter().zip(CorePort::of_launch(launch)) {
+        for (machine_thread, port) in self.cores.iter().zip(CorePort::of_launch(launch)) {
             let job = CoreJob { port, assignment: Arc::clone(&assignment) };
             // A thread ends only when its sender is dropped.
-            seat.jobs.send(job).unwrap_or_default();
+            machine_thread.jobs.send(job).unwrap_or_default();
         }
         self.assignment = Some(assignment);
         true
@@ -179,13 +179,13 @@ impl<B: BuilderSet> Host for Threads<B> {
             return !self.is_lost;
         }
         let finish = Finish::of(launch.aicpu_instances as usize);
-        for seat in &self.instances[..launch.aicpu_instances as usize] {
+        for machine_thread in &self.instances[..launch.aicpu_instances as usize] {
             let job = InstanceJob {
                 launch: launch.clone(),
                 builders: Arc::clone(&self.builders),
                 finish: Arc::clone(&finish),
             };
-            seat.jobs.send(job).unwrap_or_default();
+            machine_thread.jobs.send(job).unwrap_or_default();
         }
         let threads = launch.workers.len() + launch.aicpu_instances as usize;
         self.is_lost |=
@@ -223,12 +223,12 @@ impl<B> Drop for Threads<B> {
             self.bells.cores.iter().for_each(Doorbell::ring);
         }
         let is_lost = self.is_lost;
-        self.instances.drain(..).for_each(|seat| seat.end(is_lost));
-        self.cores.drain(..).for_each(|seat| seat.end(is_lost));
+        self.instances.drain(..).for_each(|machine_thread| machine_thread.end(is_lost));
+        self.cores.drain(..).for_each(|machine_thread| machine_thread.end(is_lost));
     }
 }
 
-impl<J> Seat<J> {
+impl<J> MachineThread<J> {
     /// Lets the thread end; one that may be stuck is not waited for, it keeps the memory alive by itself.
     fn end(self, is_lost: bool) {
         drop(self.jobs);
@@ -244,7 +244,7 @@ fn start<J: Send + 'static>(
     number: usize,
     memory: &Memory,
     serve: impl FnOnce(Receiver<J>) + Send + 'static,
-) -> io::Result<Seat<J>> {
+) -> io::Result<MachineThread<J>> {
     let (jobs, receiver) = channel();
     let memory = Arc::clone(memory);
     let body = move || {
@@ -253,7 +253,7 @@ fn start<J: Send + 'static>(
     };
     let named = thread::Builder::new().name(format!("pto-{role}-{number}"));
     let handle = named.stack_size(1 << 20).spawn(body)?;
-    Ok(Seat { jobs, handle })
+    Ok(MachineThread { jobs, handle })
 }
 
 /// The thread of one core.
@@ -306,7 +306,7 @@ fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bel
     }
 }
 
-/// Traced or not with one type: beside the lines that travel between threads, one test at each event costs nothing.
+/// Traced or not with one type: one test at each event costs little compared with the lines that travel between threads.
 fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, bells: &Arc<Bells>) {
     let launch = &job.launch;
     logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
@@ -318,7 +318,7 @@ fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, be
     let machine = InstanceThread { bells: Arc::clone(bells), me, backoff, sleep, tracer };
     let platform = LinesPlatform::<Concurrent, _>::new(launch.arena.workers(), machine);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
-    // The fault stands in the arena, where the caller of the run finds it.
+    // The fault is in the arena, where the caller of the run finds it.
     let _: Result<(), pto_abi::Fault> = run(instance, &*job.builders);
 }
 

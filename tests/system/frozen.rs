@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-use pto_examples::host::{self, Example, Way};
+use pto_examples::host::{self, Example, RunMode};
 use pto_host::abi::symbol::extend;
 use pto_host::virtual_time::{Profile, VirtualOptions};
 use pto_host::{DeviceOptions, Hosting, RunOptions};
@@ -31,7 +31,7 @@ fn in_every_way(example: &dyn Example) {
     for Machine { seed, profile, size: [aicpu, aic, aiv] } in MACHINES {
         let options = VirtualOptions { seed, profile: profile(), ..VirtualOptions::default() };
         let hosting = Hosting::Virtual(options);
-        for way in Way::of(example.program()) {
+        for way in RunMode::of(example.program()) {
             let options = DeviceOptions { hosting, aic, aiv, ..DeviceOptions::default() };
             let mut device = host::open_sim(options).expect("the device opens");
             device.register_library().expect("the library registers");

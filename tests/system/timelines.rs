@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pto_bench::csr::Csr;
 use pto_bench::family::Family;
-use pto_bench::program::{Job, Kernel, NAME, Program};
+use pto_bench::program::{GraphJob, Kernel, NAME, Program};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{CoreKind, FanoutStrategy, Fault, RuntimeVariant};
 use pto_host::graph::{GraphBuilder, TaskSpec};
@@ -31,7 +31,7 @@ fn hostings() -> [Hosting; 4] {
 fn open(hosting: Hosting, graph: &Csr) -> Device {
     let options = DeviceOptions { aic: 4, aiv: 8, hosting, ..DeviceOptions::default() };
     let program = Program::default();
-    program.assign(Job { graph: Arc::new(graph.clone()), kernel: Kernel::Empty });
+    program.assign(GraphJob { graph: Arc::new(graph.clone()), kernel: Kernel::Empty });
     let mut device = Device::open_sim(options, program).expect("the device opens");
     device.register_library().expect("the library registers once");
     device

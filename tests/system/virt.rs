@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use pto_examples::host::{self, Example, Inputs, Params, Prepared, Way};
-use pto_examples::training_loop::{Layouts, Sizes, Training};
+use pto_examples::host::{self, Example, Inputs, Params, Prepared, RunMode};
+use pto_examples::training_loop::{Layouts, Training, TrainingSizes};
 use pto_examples::workload::WorkloadFile;
 use pto_host::abi::{CoreKind, Fault, FuncId, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind};
@@ -19,7 +19,7 @@ use pto_host::session::HostBuffer;
 use pto_host::stitch::{self, HostTensor, Stitcher};
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    BlockShape, Body, BuilderReference, GraphArgument, GraphTask, Layout, OwnedPredicate, Program,
+    BlockShape, ProgramBody, BuilderReference, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, Program,
     Role, TensorDescription, TensorElement,
 };
 use pto_host::workloads::tile::DType;
@@ -77,7 +77,7 @@ fn on_simulator(example: &dyn Example) -> Outputs {
     let mut device = host::open_sim(DeviceOptions::default()).expect("it opens");
     device.register_library().expect("the library registers");
     let mut prepared = prepare(example, &device);
-    let way = Way::of(example.program()).next().expect("there is a way");
+    let way = RunMode::of(example.program()).next().expect("there is a way");
     let report = way.run(&mut device, &mut prepared, &RunOptions::default());
     report.unwrap_or_else(|error| panic!("{error}"));
     prepared.outputs().expect("the outputs are read")
@@ -114,7 +114,7 @@ fn workloads_give_the_bits_of_program_order() {
         }
         let mut prepared =
             file.prepare(&params, &Inputs::default(), &device).expect("the device has room");
-        for way in Way::of(file.program()) {
+        for way in RunMode::of(file.program()) {
             let told = format!("{}, {way}", file.name());
             let report = way.run(&mut device, &mut prepared, &RunOptions::default());
             let report =
@@ -320,8 +320,15 @@ fn a_function_of_this_process_is_no_kernel_there() {
 /// or converted after the first round but what is planned.
 #[test]
 fn the_training_loop_runs_on_the_image() {
-    let sizes =
-        Sizes { batch: 4, inner: 32, outer: 32, tile: 32, iterations: 5, rate: 0.5, seed: 1 };
+    let sizes = TrainingSizes {
+        batch: 4,
+        inner: 32,
+        outer: 32,
+        tile: 32,
+        iterations: 5,
+        rate: 0.5,
+        seed: 1,
+    };
     for layouts in [Layouts::Same, Layouts::Differ] {
         let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
         let device = open(&VirtDeviceOptions::default());
@@ -344,7 +351,7 @@ fn tensor(shape: &[u64], name: &str, role: Role) -> TensorDescription {
         role,
         dtype: DType::F32,
         shape: shape.to_vec(),
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     }
 }
@@ -385,7 +392,7 @@ fn tasks_of_program_files_have_shapes_on_the_image() {
     let tasks = vec![add(0, 1, 1.0), together, add(1, 1, 2.0)];
     let tensors = [("X", Role::Input), ("Y", Role::Output)];
     let tensors = tensors.map(|(name, role)| tensor(&[8, 16], name, role)).to_vec();
-    let shaped = Program::new("shaped", Body::Graph(tasks), tensors).unwrap();
+    let shaped = Program::new("shaped", ProgramBody::Graph(tasks), tensors).unwrap();
     let text = "workload copy {
   schedule round_robin workers 1 window 8192 stall
   tensor X : f32[8, 16]
@@ -406,7 +413,7 @@ fn tasks_of_program_files_have_shapes_on_the_image() {
     let x = HostTensor::of_f32(&[8, 16], &elements).unwrap();
     for overlap in [1, 4] {
         let stream = stitcher.overlapping_stream(overlap).unwrap();
-        let mut x = stream.to_device(&x, &Layout::device()).unwrap();
+        let mut x = stream.to_device(&x, &TensorLayout::device()).unwrap();
         for program in [&copy, &shaped, &copy] {
             x = stream.run(program, stitch::Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
         }
@@ -432,7 +439,7 @@ fn doubled(kernel: &str) -> Program {
     };
     let tensors = [("X", Role::Input), ("Y", Role::Output)];
     let tensors = tensors.map(|(name, role)| tensor(&[8, 16], name, role)).to_vec();
-    Program::new("doubled", Body::Graph((0..8).map(task).collect()), tensors).unwrap()
+    Program::new("doubled", ProgramBody::Graph((0..8).map(task).collect()), tensors).unwrap()
 }
 
 /// Graphs, recordings and builders in program files run on the image. Graphs that follow each other share a launch. Kernels of one's own, and builders
@@ -463,7 +470,7 @@ fn programs_of_every_kind_run_on_the_image_or_are_refused() {
     let ones = HostTensor::of_f32(&[8, 16], &[1.0; 128]).unwrap();
     for overlap in [1, 3] {
         let stream = stitcher.overlapping_stream(overlap).unwrap();
-        let mut x = stream.to_device(&ones, &Layout::device()).unwrap();
+        let mut x = stream.to_device(&ones, &TensorLayout::device()).unwrap();
         let before = stitcher.counters();
         for program in [&graph, &recorded, &graph] {
             x = stream.run(program, stitch::Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
@@ -488,14 +495,14 @@ fn programs_of_every_kind_run_on_the_image_or_are_refused() {
         let inputs = ["a", "b"].map(|name| tensor(name, Role::Input));
         let between = ["sum", "plus_1", "plus_2"].map(|name| tensor(name, Role::Temporary));
         let tensors = inputs.into_iter().chain(between).chain([tensor("out", Role::Output)]);
-        Program::new("built", Body::Builder(reference), tensors.collect()).unwrap()
+        Program::new("built", ProgramBody::Builder(reference), tensors.collect()).unwrap()
     };
     let missing = stitcher.load(by("nowhere")).map(drop).unwrap_err().to_string();
     assert!(missing.contains("builder nowhere") && missing.contains("virt"), "{missing}");
     let built = load(&by("vector_example"));
     let stream = stitcher.overlapping_stream(3).unwrap();
     let ones = HostTensor::of_f32(&[1024], &[1.0; 1024]).unwrap();
-    let [a, b] = [(); 2].map(|()| stream.to_device(&ones, &Layout::device()).unwrap());
+    let [a, b] = [(); 2].map(|()| stream.to_device(&ones, &TensorLayout::device()).unwrap());
     let inputs = stitch::Inputs::new().give("a", a).give("b", b);
     let out = stream.run(&built, inputs).unwrap().take("out").unwrap();
     let found = stream.to_host(&out).unwrap_or_else(|error| panic!("{error}")).to_f32().unwrap();

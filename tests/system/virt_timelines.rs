@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use pto_examples::host::{self, Prepared, Program, Way};
+use pto_examples::host::{self, Prepared, Program, RunMode};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind, Tracing};
@@ -47,7 +47,12 @@ fn prepare_one(device: &Device, name: &str, sizes: &[(&str, &str)]) -> Prepared 
     host::prepare(example, sizes, device).expect("the sizes are accepted")
 }
 
-fn run(device: &mut Device, prepared: &mut Prepared, way: Way, options: &RunOptions) -> RunReport {
+fn run(
+    device: &mut Device,
+    prepared: &mut Prepared,
+    way: RunMode,
+    options: &RunOptions,
+) -> RunReport {
     let result = way.run(device, prepared, options);
     let report = result.unwrap_or_else(|error| panic!("{way} {options:?}: {error}"));
     assert!(prepared.verify().expect("the outputs are read").passed());
@@ -55,15 +60,15 @@ fn run(device: &mut Device, prepared: &mut Prepared, way: Way, options: &RunOpti
 }
 
 /// A variant with schedulers that run meanwhile.
-const fn concurrent(variant: RuntimeVariant) -> Way {
-    Way { variant, build_mode: BuildMode::CONCURRENT, fanout: FanoutStrategy::LOCK_FREE }
+const fn concurrent(variant: RuntimeVariant) -> RunMode {
+    RunMode { variant, build_mode: BuildMode::CONCURRENT, fanout: FanoutStrategy::LOCK_FREE }
 }
 
 #[test]
 fn every_variant_and_strategy_is_traced() {
     let mut device = open();
     let mut prepared = prepare(&device);
-    for way in Way::of(Program::Graph) {
+    for way in RunMode::of(Program::Graph) {
         let told = way.to_string();
         let traced = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
         // Cores stay in service: what they record changes from run to run.

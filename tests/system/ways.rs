@@ -1,8 +1,8 @@
 //! What the tests of examples share on every device: each way to run an example gives what the reference says, and the same
 //! bits as every other way. The table of examples has a test for each row.
 
-use pto_examples::Builders;
-use pto_examples::host::{Example, Prepared, Program, Tensor, Way};
+use pto_examples::ExampleBuilders;
+use pto_examples::host::{Example, Prepared, Program, RunMode, Tensor};
 use pto_host::graph::BuilderSet;
 use pto_host::{Device, RunOptions, RunReport};
 
@@ -19,7 +19,7 @@ pub(crate) fn in_every_way(
     prepared: &mut Prepared,
     first: &mut Option<Outputs>,
 ) {
-    for way in Way::of(example.program()) {
+    for way in RunMode::of(example.program()) {
         let told = format!("{}, {}, {way}", example.name(), device.name());
         let report = way.run(device, prepared, &RunOptions::default());
         let report = report.unwrap_or_else(|error| panic!("{told}: {error}"));
@@ -40,7 +40,7 @@ fn check_report(example: &dyn Example, prepared: &Prepared, report: &RunReport, 
         assert_eq!(report.kernels, size.tasks, "{way}");
     }
     // A streaming program derives its edges, and has none from tasks that are retired.
-    let derives = Builders.stream_names().contains(&example.name());
+    let derives = ExampleBuilders.stream_names().contains(&example.name());
     if report.stream.is_none() || !derives {
         let has_chains = CHAINED.contains(&example.name()) && !way.contains("host_build_graph");
         let fewest = if has_chains { 1 } else { size.edges };

@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use pto_host::workload::{TensorBinding, WorkloadBindings};
 use pto_host::{Device, DeviceBuffer};
-use pto_workload::clock::{Bound as BoundTensor, row_major};
+use pto_workload::clock::{BoundTensor, row_major};
 use pto_workload::tree::Workload;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

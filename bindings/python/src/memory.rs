@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use pto_workload::clock::Bound as BoundTensor;
+use pto_workload::clock::BoundTensor;
 use pto_workload::tree::Tensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

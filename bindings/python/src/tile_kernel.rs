@@ -1,6 +1,6 @@
 //! `TileKernelBuilder`: a tile kernel, instruction by instruction. Values are numbers, as they come.
 
-use pto_workload::kernel::{KernelBuilder, KernelError, Operand};
+use pto_workload::kernel::{KernelBuilder, KernelError, TileValue};
 use pto_workload::tile::op::{Binary, Compare, Reduce, Spread, Unary};
 use pto_workload::tile::{DType, Direction};
 use pyo3::exceptions::PyValueError;
@@ -14,10 +14,10 @@ pub(crate) struct TileKernelBuilder {
     /// `None` once it is finished.
     builder: Option<KernelBuilder>,
     /// The values, by the numbers that Python has for them.
-    values: Vec<Operand>,
+    values: Vec<TileValue>,
 }
 
-type Outcome = Result<Operand, KernelError>;
+type Outcome = Result<TileValue, KernelError>;
 
 fn wrong(error: KernelError) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -44,12 +44,12 @@ impl TileKernelBuilder {
         Ok(self.values.len() - 1)
     }
 
-    fn value(&self, number: usize) -> PyResult<Operand> {
+    fn value(&self, number: usize) -> PyResult<TileValue> {
         let missing = || PyValueError::new_err(format!("The kernel has no value {number}."));
         self.values.get(number).copied().ok_or_else(missing)
     }
 
-    fn mask(&self, number: Option<usize>) -> PyResult<Option<Operand>> {
+    fn mask(&self, number: Option<usize>) -> PyResult<Option<TileValue>> {
         number.map(|number| self.value(number)).transpose()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pto_workload::clock::{Bindings, Foreign, ForeignCall, TaskTime, run_observed};
 use pto_workload::tile::ParamKind;
-use pto_workload::tree::{Argument, Checked, Node, Task, Workload, children};
+use pto_workload::tree::{Checked, Task, TaskArgument, TreeNode, Workload, children};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -104,7 +104,7 @@ impl CheckedWorkload {
         let name = &self.checked.workload().name;
         let warnings = self.checked.warnings().iter();
         warnings
-            .map(|warning| format!("Workload {name}{}: {}", warning.place, warning.message))
+            .map(|warning| format!("Workload {name}{}: {}", warning.path, warning.message))
             .collect()
     }
 
@@ -161,10 +161,10 @@ fn written(workload: &Workload) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut nodes = vec![&workload.root];
     while let Some(node) = nodes.pop() {
-        if let Node::Task(task) | Node::Send { task, .. } = node {
+        if let TreeNode::Task(task) | TreeNode::Send { task, .. } = node {
             found.extend(written_by(workload, task));
         }
-        if let Node::Exchange(exchange) = node {
+        if let TreeNode::Exchange(exchange) = node {
             found.insert(exchange.tensor);
         }
         nodes.extend(children(node));
@@ -176,7 +176,7 @@ fn written_by<'w>(workload: &'w Workload, task: &'w Task) -> impl Iterator<Item 
     let params = workload.kernels[task.kernel].params();
     params.iter().zip(&task.arguments).filter_map(|(param, argument)| {
         match (param.kind, argument) {
-            (ParamKind::Tensor { direction, .. }, Argument::View(view)) => {
+            (ParamKind::Tensor { direction, .. }, TaskArgument::View(view)) => {
                 direction.is_written().then_some(view.tensor)
             }
             _ => None,

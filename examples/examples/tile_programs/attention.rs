@@ -39,7 +39,7 @@ pub(crate) fn program(seed: u64) -> Outcome<Program> {
 pub(crate) fn with_lengths(seed: u64, lengths: [usize; 4]) -> Outcome<Program> {
     let attend = attend()?;
     let (begin, end) = ("slot_i64(0)", "slot_i64(1)");
-    let queries = format!("{begin} + place * 8 for {end} - {begin} - place * 8");
+    let queries = format!("{begin} + tile * 8 for {end} - {begin} - tile * 8");
     let keys = format!("{begin} for {end} - {begin}");
     let text = format!(
         "workload attention {{
@@ -50,7 +50,7 @@ pub(crate) fn with_lengths(seed: u64, lengths: [usize; 4]) -> Outcome<Program> {
   tensor V : f32[{TOTAL}, {WIDTH}]
   tensor OUT : f32[{TOTAL}, {WIDTH}]
   {attend}
-  do parallel t (row, place) in ragged(sequences, tiles) {{
+  do parallel t (row, tile) in ragged(sequences, tiles) {{
     sequential {{
       slot 0 from ENDS[row for 1] at (0, 0)
       slot 1 from ENDS[row for 1] at (0, 1)

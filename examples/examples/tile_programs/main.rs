@@ -62,12 +62,12 @@ mod tests {
         let expected =
             programs.each_ref().map(|program| program.in_program_order().expect("it runs"));
         for hosting in hostings() {
-            let told = format!("{hosting}");
+            let label = format!("{hosting}");
             let mut device = device(hosting).expect("the device opens");
             for (program, expected) in programs.iter().zip(&expected) {
                 let found = program.on(&mut device).expect("it runs");
-                assert_eq!(program.wrong(&found.result), None, "{} {told}", program.name);
-                assert!(found.result == expected.result, "{} {told}", program.name);
+                assert_eq!(program.wrong(&found.result), None, "{} {label}", program.name);
+                assert!(found.result == expected.result, "{} {label}", program.name);
                 assert_eq!((found.tasks, expected.tasks), (program.tasks, program.tasks));
             }
         }

@@ -26,7 +26,7 @@ pub(crate) struct Program {
 }
 
 /// What a run gave.
-pub(crate) struct Run {
+pub(crate) struct TileRun {
     pub(crate) result: Vec<f32>,
     pub(crate) tasks: u64,
     /// On the `v9` clock; 0 of a run on a device.
@@ -67,7 +67,7 @@ impl Program {
     }
 
     /// Runs it on this machine, task by task in program order.
-    pub(crate) fn in_program_order(&self) -> Outcome<Run> {
+    pub(crate) fn in_program_order(&self) -> Outcome<TileRun> {
         let (mut floats, mut integers) = (self.floats.clone(), self.integers.clone());
         let mut bindings = Bindings::new();
         for (name, values) in &mut floats {
@@ -86,11 +86,11 @@ impl Program {
         drop(bindings);
         let result = floats.into_iter().find(|(name, _)| *name == self.result);
         let (_, result) = result.ok_or("the result is a tensor")?;
-        Ok(Run { result, tasks: report.tasks, cycles: report.total_cycles })
+        Ok(TileRun { result, tasks: report.tasks, cycles: report.total_cycles })
     }
 
     /// Runs it on a device: its AICPU expands the loops, and its cores execute the kernels.
-    pub(crate) fn on(&self, device: &mut Device) -> Outcome<Run> {
+    pub(crate) fn on(&self, device: &mut Device) -> Outcome<TileRun> {
         let mut bound = WorkloadBindings::new();
         let mut floats = Vec::new();
         for (name, values) in &self.floats {
@@ -116,7 +116,7 @@ impl Program {
         let report = run.run(device, &RunOptions::default())?;
         let result = floats.iter().find(|(name, _)| *name == self.result);
         let (_, result) = result.ok_or("the result is a tensor")?;
-        Ok(Run { result: result.read()?, tasks: report.tasks, cycles: 0 })
+        Ok(TileRun { result: result.read()?, tasks: report.tasks, cycles: 0 })
     }
 
     /// The first element that is not what it is to be.
@@ -147,9 +147,9 @@ pub(crate) fn numbers(seed: u64, count: usize) -> Vec<f32> {
 
 /// The product of two matrices, in `f64`.
 pub(crate) fn product(a: &[f64], b: &[f64], [rows, inner, cols]: [usize; 3]) -> Vec<f64> {
-    let place = |at: usize| (at / cols, at % cols);
+    let cell = |at: usize| (at / cols, at % cols);
     let sum = |(row, col)| (0..inner).map(|k| a[row * inner + k] * b[k * cols + col]).sum();
-    (0..rows * cols).map(|at| sum(place(at))).collect()
+    (0..rows * cols).map(|at| sum(cell(at))).collect()
 }
 
 pub(crate) fn wide(values: &[f32]) -> Vec<f64> {

@@ -10,7 +10,7 @@
 //! a row ends on the diagonal. The host says how wide a part is, because it knows what a product costs.
 //!
 //! A solution (`trsm`) waits for the factor of its column, and for the chain that has changed its tile. A chain waits for the solution of its row, for those
-//! of the rows whose numbers its columns have, and for the chain in its place of the column before.
+//! of the rows whose numbers its columns have, and for the chain of the previous column whose slot it takes.
 
 use core::iter::once;
 use core::num::NonZeroU64;
@@ -22,12 +22,12 @@ use pto_graph::call::Call;
 use pto_graph::{BuildError, Chain, ChainTemplate, GraphBuilder, Link};
 
 use crate::args::Size;
-use crate::streaming::{F32, LINE, Stage, extent, moves};
+use crate::streaming::{F32, LINE, StageTasks, extent, moves};
 
 crate::orch_args! {
     /// The words of `cholesky`.
     pub struct Args {
-        /// `f32 [n, n]`: A, of which the lower triangle is read; then L in its place.
+        /// `f32 [n, n]`: A, of which the lower triangle is read; then L overwrites it.
         matrix: GmAddr,
         /// `u32 [column of tiles, LINE]`: what each `potrf` reports, in the first element of a line.
         status: GmAddr,
@@ -53,7 +53,7 @@ impl Args {
     }
 
     /// Where a row or a column of tiles begins, and how wide it is.
-    pub(super) fn place(&self, number: u64) -> (u64, u64) {
+    pub(super) fn tile_at(&self, number: u64) -> (u64, u64) {
         let (n, size) = (self.n.get(), self.tile.get());
         (number * size, size.min(n - number * size))
     }
@@ -65,7 +65,7 @@ pub(super) const CHAINED: usize = 16;
 /// What a chain waits for: the solutions of its columns, that of its row, and a chain.
 const WAITS: usize = CHAINED + 2;
 
-/// Places for the chains that others wait for. With no more rows and parts than places, each row and part has a place of its own.
+/// Slots for the chains that others wait for. With no more rows and parts than slots, each row and part has a slot of its own.
 pub(super) const CHANGED: usize = 1024;
 
 /// Submits the tasks.
@@ -77,7 +77,7 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     submit(graph, &args)
 }
 
-// Not inlined: what the program remembers has 30 KB, and stands in a frame of its own.
+// Not inlined: what the program remembers has 30 KB, and is in a frame of its own.
 #[inline(never)]
 fn submit<G: GraphBuilder>(graph: &mut G, args: &Args) -> Result<(), BuildError> {
     let mut program = Factorisation::new(args);
@@ -99,9 +99,9 @@ struct Factorisation<'a> {
     /// Its factor, and that of the next column, once that is submitted.
     factors: [Option<TaskId>; 2],
     /// Its solutions. Number 0 is in the row below the diagonal.
-    solved: Stage,
-    /// The chain that has changed the tiles of a row in a part last. Where there are more rows and parts than places, a chain waits for the one whose place
-    /// it takes, so that the last one stands for both.
+    solved: StageTasks,
+    /// The chain that has changed the tiles of a row in a part last. Where there are more rows and parts than slots, a chain waits for the one whose slot
+    /// it takes, so that waiting for the last one is enough.
     changed: [Option<TaskId>; CHANGED],
     /// Chains of whole tiles that end on the diagonal, by how many products they have: those of one length differ in their tensors only. The first one is
     /// filled anew for each other chain.
@@ -116,7 +116,7 @@ impl<'a> Factorisation<'a> {
             args,
             column: 0,
             factors: [None; 2],
-            solved: Stage::new(),
+            solved: StageTasks::new(),
             changed: [None; CHANGED],
             chains: [const { ChainTemplate::new() }; CHAINED],
             waits: Vec::new(),
@@ -127,12 +127,12 @@ impl<'a> Factorisation<'a> {
     const fn begin(&mut self, column: u64) {
         self.column = column;
         self.factors = [self.factors[1], None];
-        self.solved = Stage::new();
+        self.solved = StageTasks::new();
     }
 
     /// The factor of the tile on the diagonal.
     fn factor<G: GraphBuilder>(&mut self, graph: &mut G, number: u64) -> Result<(), BuildError> {
-        let (first, rows) = self.args.place(number);
+        let (first, rows) = self.args.tile_at(number);
         let status = self.args.status.offset(number * LINE * F32);
         let (diagonal, n) = (self.tile(number, number), self.args.n.get());
         let potrf = library::cholesky_potrf(diagonal, status, rows, n, first);
@@ -143,7 +143,7 @@ impl<'a> Factorisation<'a> {
         Ok(())
     }
 
-    /// Solves the tile in this row, and changes what is right of it. Behind the first row comes the next factor, which needs no more than that.
+    /// Solves the tile in this row, and changes what is right of it. After the first row comes the next factor, which needs no more than that.
     fn row<G: GraphBuilder>(&mut self, graph: &mut G, row: u64) -> Result<(), BuildError> {
         let waited = *self.changed(row, self.column)?;
         let trsm = self.solution(row, waited)?;
@@ -194,13 +194,13 @@ impl<'a> Factorisation<'a> {
         }
         let (n, size) = (self.args.n.get(), self.args.tile.get());
         let (factor, tile) = (self.tile(self.column, self.column), self.tile(row, self.column));
-        Ok(library::cholesky_trsm(factor, tile, self.args.place(row).1, size, n, n))
+        Ok(library::cholesky_trsm(factor, tile, self.args.tile_at(row).1, size, n, n))
     }
 
     /// The products of a row from column `from` on that are in one part, up to the diagonal. The solution of the row has waited for `waited`.
     #[inline(never)]
     fn products(&mut self, row: u64, from: u64, waited: Option<TaskId>) -> Result<Products, Fault> {
-        let (part, rows) = (self.args.part(), self.args.place(row).1);
+        let (part, rows) = (self.args.part(), self.args.tile_at(row).1);
         let end = (from / part + 1) * part.get();
         let until = row.min(end);
         self.waits.clear();
@@ -252,11 +252,11 @@ struct Products {
     tensors: [GmAddr; 3],
     /// The tile on the diagonal, if it is in the part.
     diagonal: Option<GmAddr>,
-    /// How many there are beside that with itself.
+    /// How many there are, without that with itself.
     count: u32,
     /// Rows of the tiles.
     rows: u64,
-    /// The place of their template.
+    /// The index of their template.
     template: usize,
     /// Where the next part begins.
     end: u64,

@@ -12,17 +12,18 @@ use crate::cholesky::graph::{Args, CHAINED, CHANGED};
 use crate::cholesky::reference::{expected, factor, product};
 use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{
-    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec,
+    TestSizes,
 };
 use crate::streaming::{LINE, WIDTH};
 
 /// See [`crate::cholesky`].
 pub struct Cholesky;
 
-/// What the matrices that are drawn have on their diagonal, beside the random part. That has its eigenvalues between about -1.2
+/// What the matrices that are drawn have on their diagonal, in addition to the random part. That has its eigenvalues between about -1.2
 /// and 1.2, whatever the size.
 const DIAGONAL: f64 = 3.0;
 
@@ -42,13 +43,13 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("l", &["n", "n"], "its factor: lower triangular, l @ l^T = a")];
 
 impl Example for Cholesky {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "cholesky",
             summary: "the factor of a positive definite matrix, in tiles, in place; both kinds of cores",
             program: Program::Graph,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[("n", "100"), ("tile", "16")],
                 little: &[("n", "50"), ("tile", "16")],
             },
@@ -81,13 +82,13 @@ impl Example for Cholesky {
 }
 
 /// Argument words of each kernel.
-const WORDS: Kernels = Kernels { potrf: 5, trsm: 6, syrk: 6, gemm: 9 };
+const WORDS: KernelCounts = KernelCounts { potrf: 5, trsm: 6, syrk: 6, gemm: 9 };
 
 /// Words of a chain of both products: a header, two links, their arguments, and what varies.
 const WORDS_PER_CHAIN: u64 = 1 + (2 + WORDS.gemm + 2) + (2 + WORDS.syrk);
 
 /// A number for each kernel.
-struct Kernels {
+struct KernelCounts {
     potrf: u64,
     trsm: u64,
     syrk: u64,
@@ -95,11 +96,11 @@ struct Kernels {
 }
 
 /// Tasks of a matrix of so many columns of tiles.
-const fn tasks(columns: u64) -> Kernels {
+const fn tasks(columns: u64) -> KernelCounts {
     // One potrf a column, one trsm and one syrk for each pair of columns, one gemm for each triple.
     let pairs = columns * columns.saturating_sub(1) / 2;
     let triples = pairs * columns.saturating_sub(2) / 3;
-    Kernels { potrf: columns, trsm: pairs, syrk: pairs, gemm: triples }
+    KernelCounts { potrf: columns, trsm: pairs, syrk: pairs, gemm: triples }
 }
 
 /// The size of the graph of so many columns of tiles, each part of which has `part`. Where the program does not remember all rows and parts, there are more
@@ -131,10 +132,10 @@ pub(crate) fn graph_size(columns: u64, part: u64) -> GraphSize {
 }
 
 /// Room for the graph, whether its builder has chains or not: a chain of few products takes more words than its tasks. Where the program does not remember
-/// all rows, or all rows and parts, each solution, or each chain, may wait for one more that it takes the place of.
+/// all rows, or all rows and parts, each solution, or each chain, may wait for one more, whose slot it takes.
 pub(crate) fn room(columns: u64, part: u64) -> GraphSize {
     let size = graph_size(columns, part);
-    let Kernels { potrf, trsm, .. } = tasks(columns);
+    let KernelCounts { potrf, trsm, .. } = tasks(columns);
     let parts = 1 + (columns - 1) / part;
     let chains = trsm * parts;
     let words = potrf * WORDS.potrf + trsm * WORDS.trsm + chains * WORDS_PER_CHAIN;
@@ -159,7 +160,7 @@ pub(crate) fn chained(device: &Device, tile: Size) -> Size {
 #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
 pub(crate) fn drawn(n: Size, seed: u64) -> Vec<f32> {
     let (n, scale) = (index(n.get()), 1.0 / (n.get() as f64).sqrt());
-    let mut random = Random::new(seed, "a");
+    let mut random = Rng::new(seed, "a");
     let mut a = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..=i {
@@ -183,7 +184,7 @@ struct FactorCheck {
 }
 
 impl FactorCheck {
-    /// The factor, with zeros above the diagonal, where the matrix still stands.
+    /// The factor, with zeros above the diagonal, in the memory of the matrix.
     fn found(&self) -> Result<Vec<f32>, DeviceError> {
         let mut found = self.matrix.read()?;
         for (i, row) in found.chunks_mut(self.n).enumerate() {

@@ -5,7 +5,7 @@
 //! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
 //!
 //! A row of tiles needs what the column before has changed in it, and what the rows above have solved in its own column. The program submits in an order that has both,
-//! and in which a column is `LAG` rows behind the column before. Of six columns, numbered in that order:
+//! and in which a column lags `LAG` rows behind the previous column. Of six columns, numbered in that order:
 //!
 //! ```text
 //! row 1   1
@@ -26,7 +26,7 @@ use crate::streaming::{LINE, WIDTH, dense, extent, floats, moves, submit, submit
 /// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as six of them, and keeps its kernels on one core.
 const SHORT: u64 = 8;
 
-/// Rows by which a column of tiles is behind the column before in the order of submission. With fewer, the rows that the last factors wait for come late;
+/// Rows by which a column of tiles lags behind the previous column in the order of submission. With fewer, the rows that the last factors wait for come late;
 /// with more, those that the next factors wait for.
 const LAG: u64 = 3;
 
@@ -61,7 +61,7 @@ struct Factor<'a> {
 impl Factor<'_> {
     /// The factor of the tile on the diagonal.
     fn factor<G: StreamBuilder>(&self, stream: &mut G, number: u64) -> Result<(), BuildError> {
-        let (first, rows) = self.args.place(number);
+        let (first, rows) = self.args.tile_at(number);
         let status = tile(self.status, (number, 1), (0, 1))?;
         let diagonal = tile(self.matrix, (first, rows), (first, rows))?;
         let potrf = library::cholesky_potrf(&diagonal, &status, rows, self.args.n.get(), first);
@@ -77,7 +77,7 @@ impl Factor<'_> {
     ) -> Result<(), BuildError> {
         let n = self.args.n.get();
         let next = (row == column + 1).then_some(row);
-        let (column, row) = (self.args.place(column), self.args.place(row));
+        let (column, row) = (self.args.tile_at(column), self.args.tile_at(row));
         let (diagonal, solved) =
             (tile(self.matrix, column, column)?, tile(self.matrix, row, column)?);
         let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, column.1, n, n);

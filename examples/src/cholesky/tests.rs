@@ -48,7 +48,7 @@ fn sizes_that_tiles_divide_and_that_they_do_not() {
     }
 }
 
-/// Long products stand alone, so that no core waits beside a chain; the factor and the number of tasks are those of chains.
+/// Long products have tasks of their own, so that no core waits during a chain; the factor and the number of tasks are those of chains.
 #[test]
 fn chains_are_as_long_as_their_products_allow() {
     for (ns, part) in [(0, 16), (1_000, 16), (5_000, 5), (10_000, 2), (20_000, 1), (50_000, 1)] {
@@ -81,7 +81,7 @@ fn a_kernel_has_the_rows_of_its_tile() {
         for task in graph((n, tile), 16).tasks {
             let (changed, reads) = accesses(&task);
             let row = (changed - MATRIX.0) / 4 / n;
-            // Behind the tensors; of a factor there are two, and one is no tile.
+            // After the tensors; of a factor there are two, and one is no tile.
             let rows = task.args[if reads.is_empty() { 2 } else { reads.len() + 1 }];
             assert_eq!(rows, tile.min(n - row), "{:?} {:?}", task.func_id, task.args);
         }
@@ -103,21 +103,21 @@ fn the_size_of_the_graph_is_exact() {
     }
 }
 
-/// A task is behind what has written what it reads or writes, and behind what has read what it writes.
+/// A task is after what has written what it reads or writes, and after what has read what it writes.
 #[test]
 fn every_access_is_behind_those_before() {
     for (columns, part) in [(1, 1), (9, 1), (9, 2), (9, 4), (9, 16), (20, 16), (35, 1)] {
         let graph = graph((columns, 1), part);
-        let mut behind = Behind::default();
+        let mut predecessors = Predecessors::default();
         let (mut writers, mut readers) = (HashMap::new(), HashMap::<u64, Vec<usize>>::new());
         for (number, task) in graph.tasks.iter().enumerate() {
-            behind.add(&task.producers);
+            predecessors.add(&task.producers);
             let (changed, reads) = accesses(task);
             let others = reads.iter().chain([&changed]).filter_map(|tile| writers.get(tile));
             let read = readers.remove(&changed).unwrap_or_default();
             for other in others.chain(&read) {
                 let context = format!("{columns} columns, parts of {part}");
-                assert!(behind.has(number, *other), "{context}: {number} behind {other}");
+                assert!(predecessors.has(number, *other), "{context}: {number} after {other}");
             }
             reads.iter().for_each(|tile| readers.entry(*tile).or_default().push(number));
             writers.insert(changed, number);
@@ -137,9 +137,9 @@ fn accesses(task: &SubmittedTask) -> (u64, &[u64]) {
 
 /// For each task, which ones it waits for, and these for, and so on.
 #[derive(Default)]
-struct Behind(Vec<Vec<u64>>);
+struct Predecessors(Vec<Vec<u64>>);
 
-impl Behind {
+impl Predecessors {
     fn add(&mut self, producers: &[usize]) {
         let mut all = vec![0; self.0.len() / 64 + 1];
         for producer in producers {

@@ -5,14 +5,14 @@ use std::vec::Vec;
 use crate::args::Size;
 use crate::host::error::invalid;
 use crate::host::job::index;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{Error, Inputs, Params};
-use crate::paged_attention::inputs::{Contexts, Shape as Attention};
+use crate::paged_attention::inputs::{AttentionShape as Attention, Contexts};
 
 /// The parameters, checked against each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct DecoderShape {
     /// Requests, heads, blocks.
     pub attention: Attention,
     /// Elements of a token.
@@ -25,7 +25,7 @@ pub struct Shape {
     pub tile_k: Size,
 }
 
-impl Shape {
+impl DecoderShape {
     /// The shape that the parameters describe.
     ///
     /// # Errors
@@ -92,12 +92,12 @@ impl Shape {
 
 /// Everything that the program and the reference work on.
 #[derive(Clone, Debug)]
-pub struct Tensors {
+pub struct DecoderTensors {
     /// batch, hidden.
     pub x: Vec<f32>,
     /// 2, hidden.
     pub norms: Vec<f32>,
-    /// In the order of [`Shape::weights`].
+    /// In the order of [`DecoderShape::weights`].
     pub weights: [Vec<f32>; 5],
     /// `num_blocks`, `block_size`, `kv_heads`, `head_dim`; NaN where the layer writes.
     pub k: Vec<f32>,
@@ -111,10 +111,10 @@ pub struct Tensors {
     pub num_blocks: u64,
 }
 
-impl Tensors {
+impl DecoderTensors {
     /// All of them. Only when there is room for them.
     pub(crate) fn new(
-        shape: &Shape,
+        shape: &DecoderShape,
         contexts: Contexts,
         params: &Params,
         inputs: &Inputs,
@@ -123,7 +123,7 @@ impl Tensors {
         let given = |name: &str, count: u64, draw: &dyn Fn(f32) -> f32| match inputs.f32(name) {
             Some(values) => values.to_vec(),
             None => {
-                let units = Random::new(seed, name).units(index(count));
+                let units = Rng::new(seed, name).units(index(count));
                 units.into_iter().map(draw).collect()
             }
         };
@@ -146,9 +146,9 @@ impl Tensors {
         };
         for request in 0..index(attention.batch.get()) {
             let tokens = tensors.tokens(request);
-            let place = tensors.place(attention, request, tokens - 1);
-            tensors.k[place.clone()].fill(f32::NAN);
-            tensors.v[place].fill(f32::NAN);
+            let token_range = tensors.token_range(attention, request, tokens - 1);
+            tensors.k[token_range.clone()].fill(f32::NAN);
+            tensors.v[token_range].fill(f32::NAN);
         }
         Ok(tensors)
     }
@@ -161,7 +161,7 @@ impl Tensors {
 
     /// Where in the cache a token of a request is: its heads, side by side.
     #[must_use]
-    pub fn place(
+    pub fn token_range(
         &self,
         shape: &Attention,
         request: usize,

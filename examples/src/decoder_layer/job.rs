@@ -7,16 +7,17 @@ use std::vec::Vec;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
-use crate::decoder_layer::inputs::{Shape, Tensors};
+use crate::decoder_layer::inputs::{DecoderShape, DecoderTensors};
 use crate::decoder_layer::reference::{EPSILON, angle, reference};
 use crate::decoder_layer::stream::Args;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room};
 use crate::host::{
-    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec,
+    TestSizes,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
-use crate::paged_attention::inputs::{Contexts, Shape as AttentionShape};
+use crate::paged_attention::inputs::{AttentionShape, Contexts};
 use crate::paged_attention::job::{BLOCK_TABLE, CONTEXT_LENS};
 use crate::paged_attention::job::{kernel_ns, scale};
 
@@ -72,16 +73,16 @@ pub(crate) static INPUTS: &[TensorSpec] = &[
 ];
 
 pub(crate) static OUTPUTS: &[TensorSpec] =
-    &[TensorSpec::f32("out", TOKENS, "the tokens behind the layer")];
+    &[TensorSpec::f32("out", TOKENS, "the tokens after the layer")];
 
 impl Example for DecoderLayer {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "decoder_layer",
             summary: "a decoding step of a layer of a transformer, with a paged cache; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[
                     ("batch", "4"),
                     ("hidden", "96"),
@@ -131,7 +132,7 @@ impl Example for DecoderLayer {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let shape = Shape::new(params)?;
+        let shape = DecoderShape::new(params)?;
         let contexts = Contexts::new(&shape.attention, params, inputs)?;
         let attention = contexts.units(&shape.attention).saturating_mul(TASKS_PER_UNIT);
         let mut args = words(&shape, contexts.num_blocks);
@@ -139,9 +140,9 @@ impl Example for DecoderLayer {
         let size = GraphSize::streamed(args.tasks().saturating_add(attention));
         check_room(device, &shape.elements(&contexts), &size)?;
 
-        let tensors = Tensors::new(&shape, contexts, params, inputs)?;
-        let buffers = Buffers::new(&shape, &tensors, device)?;
-        buffers.place(&mut args);
+        let tensors = DecoderTensors::new(&shape, contexts, params, inputs)?;
+        let buffers = DecoderBuffers::new(&shape, &tensors, device)?;
+        buffers.fill_args(&mut args);
         let words = args.words().to_vec();
         let check = LayerCheck::new(shape, tensors, None, buffers);
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
@@ -187,7 +188,7 @@ fn chained(device: &Device, shape: &AttentionShape) -> Size {
 }
 
 /// The words; addresses are null.
-pub(crate) fn words(shape: &Shape, num_blocks: u64) -> Args {
+pub(crate) fn words(shape: &DecoderShape, num_blocks: u64) -> Args {
     let null = pto_abi::GmAddr::NULL;
     let attention = &shape.attention;
     Args {
@@ -223,7 +224,7 @@ pub(crate) fn words(shape: &Shape, num_blocks: u64) -> Args {
 
 /// Cosines and sines of each position.
 #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
-pub(crate) fn angles(shape: &Shape) -> Vec<f32> {
+pub(crate) fn angles(shape: &DecoderShape) -> Vec<f32> {
     let [positions, _, planes] = shape.angles();
     let dim = shape.attention.head_dim.get();
     let row = |position| {
@@ -235,7 +236,7 @@ pub(crate) fn angles(shape: &Shape) -> Vec<f32> {
 }
 
 /// Everything in the memory of the device.
-pub(crate) struct Buffers {
+pub(crate) struct DecoderBuffers {
     pub(crate) x: DeviceBuffer<f32>,
     norms: DeviceBuffer<f32>,
     weights: [DeviceBuffer<f32>; 5],
@@ -246,10 +247,10 @@ pub(crate) struct Buffers {
     pub(crate) out: DeviceBuffer<f32>,
 }
 
-impl Buffers {
+impl DecoderBuffers {
     pub(crate) fn new(
-        shape: &Shape,
-        tensors: &Tensors,
+        shape: &DecoderShape,
+        tensors: &DecoderTensors,
         device: &Device,
     ) -> Result<Self, DeviceError> {
         let [wqkv, wo, wg, wu, wd] = &tensors.weights;
@@ -266,7 +267,7 @@ impl Buffers {
         })
     }
 
-    pub(crate) fn place(&self, args: &mut Args) {
+    pub(crate) fn fill_args(&self, args: &mut Args) {
         args.x = self.x.address();
         args.out = self.out.address();
         args.norms = self.norms.address();
@@ -282,22 +283,22 @@ impl Buffers {
 
 /// What a device has of a layer, and what the whole layer gives.
 pub(crate) struct LayerCheck {
-    shape: Shape,
+    shape: DecoderShape,
     /// Of the whole layer, which the reference is computed of.
-    tensors: Tensors,
+    tensors: DecoderTensors,
     /// What is on the device, where that is a share of the layer.
-    share: Option<Tensors>,
-    buffers: Buffers,
+    share: Option<DecoderTensors>,
+    buffers: DecoderBuffers,
     /// Once computed.
     expected: Vec<Expected>,
 }
 
 impl LayerCheck {
     pub(crate) const fn new(
-        shape: Shape,
-        tensors: Tensors,
-        share: Option<Tensors>,
-        buffers: Buffers,
+        shape: DecoderShape,
+        tensors: DecoderTensors,
+        share: Option<DecoderTensors>,
+        buffers: DecoderBuffers,
     ) -> Self {
         Self { shape, tensors, share, buffers, expected: Vec::new() }
     }
@@ -306,7 +307,7 @@ impl LayerCheck {
 impl Check for LayerCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
         // The token that is decoded is not in the cache.
-        let Tensors { k, v, .. } = self.share.as_ref().unwrap_or(&self.tensors);
+        let DecoderTensors { k, v, .. } = self.share.as_ref().unwrap_or(&self.tensors);
         self.buffers.k.write(k)?;
         self.buffers.v.write(v)?;
         self.buffers.out.write(&vec![UNWRITTEN; self.buffers.out.len()])

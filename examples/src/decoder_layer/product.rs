@@ -8,7 +8,7 @@ use pto_graph::call::Call;
 use pto_graph::{BuildError, Chain, ChainTemplate, GraphBuilder, Link, TaskSpec, Variation};
 
 use crate::paged_attention::graph::F32;
-use crate::streaming::{Stage, extent};
+use crate::streaming::{StageTasks, extent};
 
 /// A tile of `c = a @ b`, or of `c = a @ b + d`.
 pub(super) struct Product {
@@ -27,7 +27,7 @@ pub(super) struct Product {
 /// The kernels of a product.
 struct Pieces {
     first: First,
-    /// Whole pieces behind the first one.
+    /// Whole pieces after the first one.
     next: Call<u64, 9>,
     times: u32,
     varies: [Variation<'static>; 2],
@@ -111,7 +111,7 @@ impl RowOfTiles {
         graph: &mut G,
         columns: (u64, u64),
         products: [Product; N],
-        (stage, after): (&mut Stage, &[TaskId]),
+        (stage, after): (&mut StageTasks, &[TaskId]),
     ) -> Result<(), BuildError> {
         if self.template.is_filled() && self.columns.1 == columns.1 {
             self.move_to(columns)?;
@@ -173,12 +173,12 @@ impl<'p> Links<'p> {
     }
 
     fn push(&mut self, link: Link<'p>) {
-        if let Some(place) = self.links.get_mut(self.count) {
-            *place = link;
+        if let Some(entry) = self.links.get_mut(self.count) {
+            *entry = link;
         }
         self.count += 1;
     }
 }
 
-/// Stands where there is no link yet.
+/// Fills the links that are not set yet.
 const NOTHING: TaskSpec<'static> = TaskSpec::new(FuncId(0), CoreKind::AIC, &[]);

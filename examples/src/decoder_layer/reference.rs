@@ -6,7 +6,7 @@
 use std::vec;
 use std::vec::Vec;
 
-use crate::decoder_layer::inputs::{Shape, Tensors};
+use crate::decoder_layer::inputs::{DecoderShape, DecoderTensors};
 use crate::host::check::Expected;
 use crate::host::job::index;
 use crate::host::parallel;
@@ -21,7 +21,7 @@ const MERGE_ROUNDINGS: f64 = 4.0;
 
 /// The output of the layer.
 #[must_use]
-pub fn reference(shape: &Shape, tensors: &Tensors) -> Vec<Expected> {
+pub fn reference(shape: &DecoderShape, tensors: &DecoderTensors) -> Vec<Expected> {
     let hidden = index(shape.hidden.get());
     let mut out = vec![Expected::default(); tensors.x.len()];
     parallel::rows(&mut out, hidden, |request, out| {
@@ -34,8 +34,13 @@ pub fn reference(shape: &Shape, tensors: &Tensors) -> Vec<Expected> {
 
 /// What the layer makes of one request, whose token is `x`.
 #[must_use]
-pub fn layer(shape: &Shape, tensors: &Tensors, request: usize, x: &[Rounded]) -> Vec<Rounded> {
-    Request { shape, tensors, request }.layer(x)
+pub fn layer(
+    shape: &DecoderShape,
+    tensors: &DecoderTensors,
+    request: usize,
+    x: &[Rounded],
+) -> Vec<Rounded> {
+    ReferenceRequest { shape, tensors, request }.layer(x)
 }
 
 /// The angle of plane `plane` at a position.
@@ -44,13 +49,13 @@ pub fn angle(position: u64, plane: u64, head_dim: u64) -> f64 {
     position as f64 * BASE.powf(-2.0 * plane as f64 / head_dim as f64)
 }
 
-struct Request<'a> {
-    shape: &'a Shape,
-    tensors: &'a Tensors,
+struct ReferenceRequest<'a> {
+    shape: &'a DecoderShape,
+    tensors: &'a DecoderTensors,
     request: usize,
 }
 
-impl Request<'_> {
+impl ReferenceRequest<'_> {
     fn layer(&self, x: &[Rounded]) -> Vec<Rounded> {
         let (hidden, inner) =
             (index(self.shape.hidden.get()), index(self.shape.intermediate.get()));
@@ -97,8 +102,8 @@ impl Request<'_> {
     ) -> Vec<Vec<Rounded>> {
         let last = self.tensors.tokens(self.request) - 1;
         let before = (0..last).map(|token| {
-            let place = self.tensors.place(&self.shape.attention, self.request, token);
-            cache[place][part.clone()].iter().map(|value| Rounded::exact(*value)).collect()
+            let token_range = self.tensors.token_range(&self.shape.attention, self.request, token);
+            cache[token_range][part.clone()].iter().map(|value| Rounded::exact(*value)).collect()
         });
         before.chain([new[part.clone()].to_vec()]).collect()
     }

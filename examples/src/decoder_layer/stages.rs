@@ -11,7 +11,7 @@ use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, T
 use super::stream::{Args, LayerTensors};
 use crate::args::tiles;
 use crate::paged_attention::graph::I32;
-use crate::paged_attention::stream::Row;
+use crate::paged_attention::stream::RequestHead;
 use crate::streaming::{dense, floats, part, submit, tile};
 
 /// Submits the tasks of one layer.
@@ -20,7 +20,7 @@ use crate::streaming::{dense, floats, part, submit, tile};
 /// Those of [`build`](super::stream::build).
 pub(crate) fn layer<G: StreamBuilder>(stream: &mut G, args: &Args) -> Result<(), BuildError> {
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
-        let layer = Layer::new(scope, args)?;
+        let layer = DecoderStages::new(scope, args)?;
         let stream = &mut **scope;
         layer.attention(stream)?;
         layer.project_attended(stream)?;
@@ -31,7 +31,7 @@ pub(crate) fn layer<G: StreamBuilder>(stream: &mut G, args: &Args) -> Result<(),
 }
 
 /// The layer with derived edges, one task a kernel.
-pub(crate) struct Layer<'a, 's> {
+pub(crate) struct DecoderStages<'a, 's> {
     pub(crate) args: &'a Args,
     pub(crate) tensors: LayerTensors<'s>,
 }
@@ -78,7 +78,7 @@ impl Product<'_> {
     }
 }
 
-impl<'a, 's> Layer<'a, 's> {
+impl<'a, 's> DecoderStages<'a, 's> {
     pub(crate) fn new<G: StreamBuilder>(
         scope: &mut Scope<'s, '_, G>,
         args: &'a Args,
@@ -136,7 +136,7 @@ impl<'a, 's> Layer<'a, 's> {
     }
 
     /// Of each head of the cache: its values on a cube core, and meanwhile the rotary embedding of its queries and of its keys
-    /// on the vector cores beside it.
+    /// on the vector cores of its cluster.
     fn decode_heads<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
@@ -166,11 +166,11 @@ impl<'a, 's> Layer<'a, 's> {
         let tokens = args.tokens(stream, request)?;
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
         let (k, v) = (args.blocks(args.k)?, args.blocks(args.v)?);
-        let (block, place) = args.last_place(stream, tokens, table)?;
+        let (block, slot) = args.last_place(stream, tokens, table)?;
         let (kv_heads, dim) = (args.kv_heads.get(), args.head_dim.get());
         for (cache, first) in [(k, args.heads()), (v, args.heads() + kv_heads)] {
             let new = tile(self.tensors.qkv, (request, 1), (first, kv_heads))?;
-            let to = tile(cache, (block, 1), (place, 1))?;
+            let to = tile(cache, (block, 1), (slot, 1))?;
             let copy = library::copy(&new, &to, kv_heads, dim, dim, dim);
             submit(stream, &copy.task())?;
         }
@@ -178,7 +178,7 @@ impl<'a, 's> Layer<'a, 's> {
             let heads = (kv_head * args.rows.get(), args.rows.get());
             let q = tile(self.tensors.qkv, (request, 1), heads)?;
             let out = tile(self.tensors.attended, (request, 1), heads)?;
-            let row = Row { q, out, k, v, kv_head, tokens, table, scale: args.scale };
+            let row = RequestHead { q, out, k, v, kv_head, tokens, table, scale: args.scale };
             row.submit(stream)?;
         }
         Ok(())

@@ -28,8 +28,8 @@ use pto_graph::{
 use super::product::{Product, RowOfTiles};
 use crate::args::{Size, tiles};
 use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, F32, I32};
-use crate::paged_attention::row::{Cache, Cut, Row, Scratch};
-use crate::streaming::{Stage, dense, extent, floats, part, tile};
+use crate::paged_attention::row::{Cache, Cut, RequestHeads, Scratch};
+use crate::streaming::{StageTasks, dense, extent, floats, part, tile};
 
 /// Into how many chains the norms of a batch are cut, at least; with long kernels more.
 const NORMS: u64 = 3;
@@ -91,7 +91,7 @@ crate::orch_args! {
         scale: f32,
         /// What the norms add to the mean of the squares.
         epsilon: f32,
-        /// Kernels beside each other that one core runs in one dispatch, about.
+        /// Kernels of neighbouring tiles that one core runs in one dispatch, about.
         chained: Size,
     }
 }
@@ -131,7 +131,7 @@ impl Args {
         self.max_blocks.get() * self.block_size.get()
     }
 
-    /// Where the last token of a request stands in the cache: its block, and its place there. `table` is the request's row of the block
+    /// Where the last token of a request is in the cache: its block, and its slot there. `table` is the request's row of the block
     /// table.
     pub(crate) fn last_place<G: StreamBuilder>(
         &self,
@@ -153,7 +153,7 @@ impl Args {
         Ok(floats(cache, &[self.num_blocks, size, heads, dim])?)
     }
 
-    /// Tasks beside those of attention.
+    /// Tasks in addition to those of attention.
     #[must_use]
     pub fn tasks(&self) -> u64 {
         let cut = |extent: u64, tile: core::num::NonZeroU64| extent.div_ceil(tile.get());
@@ -175,7 +175,7 @@ impl Args {
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
     stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
-        let layer = Layer { args: &args, tensors: LayerTensors::new(scope, &args)? };
+        let layer = DecoderStream { args: &args, tensors: LayerTensors::new(scope, &args)? };
         let stream = &mut **scope;
         for request in 0..args.batch.get() {
             args.tokens(stream, request)?;
@@ -183,7 +183,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         let normed = layer.norm(stream, layer.tensors.x, (0, &[]))?;
         let projected = layer.project_heads(stream, normed.tasks())?;
         let decoded = layer.decode_heads(stream, projected.tasks())?;
-        let mut attended = Stage::new();
+        let mut attended = StageTasks::new();
         for request in 0..args.batch.get() {
             layer.attend(stream, request, (decoded.tasks(), &mut attended))?;
         }
@@ -194,7 +194,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     })
 }
 
-/// The tensors of the layer: what stands between its stages is on the heap of a scope.
+/// The tensors of the layer: what is between its stages is on the heap of a scope.
 pub(crate) struct LayerTensors<'s> {
     /// `[batch, hidden]`, all four.
     pub(crate) x: TensorView<'s>,
@@ -233,24 +233,24 @@ impl<'s> LayerTensors<'s> {
 }
 
 /// The layer with stated edges, in chains.
-struct Layer<'a, 's> {
+struct DecoderStream<'a, 's> {
     args: &'a Args,
     tensors: LayerTensors<'s>,
 }
 
-impl Layer<'_, '_> {
+impl DecoderStream<'_, '_> {
     /// `normed = norm(x)`, a kernel for each request.
     fn norm<G: StreamBuilder>(
         &self,
         stream: &mut G,
         x: TensorView<'_>,
         (number, after): (u64, &[TaskId]),
-    ) -> Result<Stage, BuildError> {
+    ) -> Result<StageTasks, BuildError> {
         let (hidden, batch) = (self.args.hidden.get(), self.args.batch.get());
         let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?.address();
         let of_one = batch.div_ceil(NORMS).min(self.args.chained.get());
         let of_one = NonZeroU64::new(of_one).unwrap_or(NonZeroU64::MIN);
-        let mut stage = Stage::new();
+        let mut stage = StageTasks::new();
         for (request, count) in tiles(batch, of_one) {
             let (x, out) = (part(x, 0, (request, 1))?, part(self.tensors.normed, 0, (request, 1))?);
             let epsilon = self.args.epsilon;
@@ -268,10 +268,10 @@ impl Layer<'_, '_> {
         &self,
         stream: &mut G,
         after: &[TaskId],
-    ) -> Result<Stage, BuildError> {
+    ) -> Result<StageTasks, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
-        let (mut stage, mut row) = (Stage::new(), RowOfTiles::new());
+        let (mut stage, mut row) = (StageTasks::new(), RowOfTiles::new());
         for (head, heads) in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
             let product = Product {
                 a: self.tensors.normed.address(),
@@ -288,19 +288,19 @@ impl Layer<'_, '_> {
     }
 
     /// Of each head of the cache: its values on a cube core, and meanwhile the rotary embedding of its queries and of its keys
-    /// on the vector cores beside it.
+    /// on the vector cores of its cluster.
     fn decode_heads<G: StreamBuilder>(
         &self,
         stream: &mut G,
         after: &[TaskId],
-    ) -> Result<Stage, BuildError> {
+    ) -> Result<StageTasks, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
         let (batch, group, kv_heads) = (args.batch.get(), args.rows.get(), args.kv_heads.get());
         let weights = floats(args.wqkv, &[hidden, all, dim])?;
         let positions = dense(args.context_lens, ElementType::I32, &[batch])?;
         let angles = floats(args.angles, &[args.positions(), 2, dim / 2])?;
-        let mut stage = Stage::new();
+        let mut stage = StageTasks::new();
         for kv_head in 0..kv_heads {
             let value = (args.heads() + kv_heads + kv_head, 1);
             let weights = part(weights, 1, value)?;
@@ -328,12 +328,12 @@ impl Layer<'_, '_> {
         &self,
         stream: &mut G,
         request: u64,
-        (after, attended): (&[TaskId], &mut Stage),
+        (after, attended): (&[TaskId], &mut StageTasks),
     ) -> Result<(), BuildError> {
         let args = self.args;
         let tokens = args.tokens(stream, request)?;
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
-        let mut copied = Stage::new();
+        let mut copied = StageTasks::new();
         self.extend_cache(stream, (request, tokens, table), (after, &mut copied))?;
         let cache = args.cache(Cut::of_one_head(args.chained).run);
         for kv_head in 0..args.kv_heads.get() {
@@ -346,7 +346,16 @@ impl Layer<'_, '_> {
             let after = &after[..1 + usize::from(before.is_some())];
             let last = stream.scope::<_, BuildError>(DependencyMode::MANUAL, |scope| {
                 let scratch = args.scratch(scope, tokens)?;
-                let row = Row { cache: &cache, q, out, kv_head, heads: 1, tokens, table, scratch };
+                let row = RequestHeads {
+                    cache: &cache,
+                    q,
+                    out,
+                    kv_head,
+                    heads: 1,
+                    tokens,
+                    table,
+                    scratch,
+                };
                 row.submit(&mut **scope, after)
             })?;
             last.into_iter().for_each(|id| attended.push(id));
@@ -359,14 +368,14 @@ impl Layer<'_, '_> {
         &self,
         stream: &mut G,
         (request, tokens, table): (u64, u64, GmAddr),
-        (after, copied): (&[TaskId], &mut Stage),
+        (after, copied): (&[TaskId], &mut StageTasks),
     ) -> Result<(), BuildError> {
         let args = self.args;
-        let (block, place) = args.last_place(stream, tokens, table)?;
+        let (block, slot) = args.last_place(stream, tokens, table)?;
         let (kv_heads, dim) = (args.kv_heads.get(), args.head_dim.get());
         let copy = |cache: GmAddr, first: u64| -> Result<_, BuildError> {
             let new = tile(self.tensors.qkv, (request, 1), (first, kv_heads))?;
-            let to = tile(args.blocks(cache)?, (block, 1), (place, 1))?;
+            let to = tile(args.blocks(cache)?, (block, 1), (slot, 1))?;
             Ok(library::copy(new.address(), to.address(), kv_heads, dim, dim, dim))
         };
         let (k, v) = (copy(args.k, args.heads())?, copy(args.v, args.heads() + kv_heads)?);
@@ -378,12 +387,12 @@ impl Layer<'_, '_> {
         &self,
         stream: &mut G,
         after: &[TaskId],
-    ) -> Result<Stage, BuildError> {
+    ) -> Result<StageTasks, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.heads(), args.head_dim.get(), args.hidden.get());
         let heads = args.heads_of(args.tile_k).get();
         let piece = NonZeroU64::new(heads * dim).unwrap_or(NonZeroU64::MIN);
-        let (mut stage, mut row) = (Stage::new(), RowOfTiles::new());
+        let (mut stage, mut row) = (StageTasks::new(), RowOfTiles::new());
         for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
             let at = |matrix: GmAddr| matrix.offset(col * F32);
             let product = Product {
@@ -405,14 +414,14 @@ impl Layer<'_, '_> {
         &self,
         stream: &mut G,
         after: &[TaskId],
-    ) -> Result<Stage, BuildError> {
+    ) -> Result<StageTasks, BuildError> {
         let (inner, width) = (self.args.intermediate.get(), self.args.tile_n.get());
         let tiles_of_one = ACTIVATED.min(self.args.chained.get());
         let group = NonZeroU64::new(tiles_of_one * width).unwrap_or(NonZeroU64::MIN);
-        let (mut products, mut stage) = (Stage::new(), Stage::new());
+        let (mut products, mut stage) = (StageTasks::new(), StageTasks::new());
         let mut row = RowOfTiles::new();
         for (first, cols) in tiles(inner, group) {
-            let mut own = Stage::new();
+            let mut own = StageTasks::new();
             for (col, cols) in tiles(cols, self.args.tile_n.non_zero()) {
                 let columns = (first + col, cols);
                 let both = [(self.args.wg, self.tensors.gate), (self.args.wu, self.tensors.up)]
@@ -445,7 +454,7 @@ impl Layer<'_, '_> {
         &self,
         stream: &mut G,
         (first, cols): (u64, u64),
-        (after, stage): (&[TaskId], &mut Stage),
+        (after, stage): (&[TaskId], &mut StageTasks),
     ) -> Result<(), BuildError> {
         let (rows, inner) = (self.args.batch.get(), self.args.intermediate.get());
         let width = self.args.tile_n.get();
@@ -470,7 +479,7 @@ impl Layer<'_, '_> {
     fn down<G: StreamBuilder>(&self, stream: &mut G, after: &[TaskId]) -> Result<(), BuildError> {
         let args = self.args;
         let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
-        let (mut stage, mut row) = (Stage::new(), RowOfTiles::new());
+        let (mut stage, mut row) = (StageTasks::new(), RowOfTiles::new());
         for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
             let at = |matrix: GmAddr| matrix.offset(col * F32);
             let product = Product {

@@ -1,6 +1,6 @@
 //! Tests of `decoder_layer`: the program on a simulated device, and what its reference sees.
 
-use crate::decoder_layer::inputs::{Shape, Tensors};
+use crate::decoder_layer::inputs::{DecoderShape, DecoderTensors};
 use crate::decoder_layer::job::{DecoderLayer, PARAMS};
 use crate::decoder_layer::reference::reference;
 use crate::host::{Inputs, Params, Tensor};
@@ -60,14 +60,14 @@ fn layers_of_many_shapes() {
 #[test]
 fn each_input_counts() {
     let params = params(&[]);
-    let shape = Shape::new(&params).unwrap();
+    let shape = DecoderShape::new(&params).unwrap();
     let tensors = || {
         let inputs = Inputs::default();
         let contexts = Contexts::new(&shape.attention, &params, &inputs).unwrap();
-        Tensors::new(&shape, contexts, &params, &inputs).unwrap()
+        DecoderTensors::new(&shape, contexts, &params, &inputs).unwrap()
     };
     let right = reference(&shape, &tensors());
-    let is_seen = |name: &str, change: &dyn Fn(&mut Tensors)| {
+    let is_seen = |name: &str, change: &dyn Fn(&mut DecoderTensors)| {
         let mut changed = tensors();
         change(&mut changed);
         let mut pairs = right.iter().zip(reference(&shape, &changed));
@@ -79,9 +79,9 @@ fn each_input_counts() {
         is_seen("a weight", &|tensors| tensors.weights[weight][11] += 0.01);
     }
     let longest = (0..3).max_by_key(|request| tensors().tokens(*request)).unwrap();
-    let place = tensors().place(&shape.attention, longest, 0).start;
-    is_seen("k", &|tensors| tensors.k[place] += 0.5);
-    is_seen("v", &|tensors| tensors.v[place] += 0.01);
+    let token_range = tensors().token_range(&shape.attention, longest, 0).start;
+    is_seen("k", &|tensors| tensors.k[token_range] += 0.5);
+    is_seen("v", &|tensors| tensors.v[token_range] += 0.01);
 }
 
 #[test]
@@ -91,6 +91,6 @@ fn inputs_of_ones_own() {
     inputs.insert("x", Tensor::f32(vec![3, 40], (0..120_u8).map(f32::from).collect::<Vec<_>>()));
     let (_, verdict) = run_with(&DecoderLayer, &params(&[]), &inputs);
     assert!(verdict.unwrap().passed());
-    let odd = Shape::new(&params(&[("head_dim", "7")])).unwrap_err().to_string();
+    let odd = DecoderShape::new(&params(&[("head_dim", "7")])).unwrap_err().to_string();
     assert!(odd.contains("head_dim = 7 is odd"), "{odd}");
 }

@@ -3,7 +3,7 @@
 
 use core::num::NonZeroU64;
 
-/// The grid, and the place of one rank in it.
+/// The grid, and the position of one rank in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     rows: NonZeroU64,
@@ -39,7 +39,7 @@ impl Grid {
 
     /// Where a tile of this rank is among its tiles, row by row.
     #[must_use]
-    pub fn place(&self, row: u64, col: u64) -> u64 {
+    pub fn tile_index(&self, row: u64, col: u64) -> u64 {
         row / self.rows * self.in_line(self.cols) + col / self.cols
     }
 
@@ -95,8 +95,11 @@ mod tests {
                     let grid = Grid::new(rank, size, tiles);
                     for (row, col) in (0..tiles).flat_map(|row| (0..tiles).map(move |c| (row, c))) {
                         if grid.has(row, col) {
-                            assert!(grid.place(row, col) < grid.places());
-                            assert!(seen.insert((rank, grid.place(row, col))), "{size} {tiles}");
+                            assert!(grid.tile_index(row, col) < grid.places());
+                            assert!(
+                                seen.insert((rank, grid.tile_index(row, col))),
+                                "{size} {tiles}"
+                            );
                         }
                     }
                 }

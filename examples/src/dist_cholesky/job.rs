@@ -13,8 +13,8 @@ use crate::dist_cholesky::stream::{Args, tasks};
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::{
-    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor,
-    TensorSpec, for_groups,
+    Error, Example, ExampleDescription, GroupRank, Inputs, ParamSpec, Params, Program, Tensor,
+    TensorSpec, TestSizes, for_groups,
 };
 use crate::streaming::LINE;
 
@@ -40,13 +40,13 @@ static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32(
 )];
 
 impl Example for DistCholesky {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "dist_cholesky",
             summary: "the factor of a positive definite matrix on a grid of devices; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[("n", "70"), ("tile", "12")],
                 little: &[("n", "30"), ("tile", "12")],
             },
@@ -59,7 +59,7 @@ impl Example for DistCholesky {
 
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,
@@ -106,7 +106,7 @@ impl Cut {
         let tiles = (0..count).flat_map(move |row| (0..=row).map(move |col| (row, col)));
         let own = tiles.filter(|(row, col)| self.grid.has(*row as u64, *col as u64));
         own.flat_map(move |(row, col)| {
-            let base = index(self.grid.place(row as u64, col as u64)) * self.tile * self.tile;
+            let base = index(self.grid.tile_index(row as u64, col as u64)) * self.tile * self.tile;
             let cols = self.tile.min(self.n - col * self.tile);
             let rows = self.tile.min(self.n - row * self.tile);
             (0..rows * cols).map(move |at| {

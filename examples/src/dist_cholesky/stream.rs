@@ -21,7 +21,7 @@ use crate::streaming::{LINE, dense, extent, floats, part, submit};
 crate::orch_args! {
     /// The words of `dist_cholesky`.
     pub struct Args {
-        /// `f32 [place, tile, tile]`: the rank's tiles, of which a smaller one fills the beginning of its place.
+        /// `f32 [tile_index, tile, tile]`: the rank's tiles, of which a smaller one fills the beginning of its slot.
         tiles: GmAddr,
         /// `u32 [column of tiles, LINE]`: what each `potrf` of this rank reports, in the first element of a line.
         status: GmAddr,
@@ -75,17 +75,17 @@ impl Rank<'_> {
     fn at(
         &self,
         base: GmAddr,
-        place: u64,
+        tile_index: u64,
         (row, col): (u64, u64),
     ) -> Result<TensorView<'static>, BuildError> {
         let tile = self.args.tile.get();
-        let address = base.offset(place * tile * tile * 4);
+        let address = base.offset(tile_index * tile * tile * 4);
         Ok(floats(address, &[self.extent(row), self.extent(col)])?)
     }
 
     /// A tile of this rank.
     fn own(&self, row: u64, col: u64) -> Result<TensorView<'static>, BuildError> {
-        self.at(self.args.tiles, self.grid.place(row, col), (row, col))
+        self.at(self.args.tiles, self.grid.tile_index(row, col), (row, col))
     }
 
     /// A tile of the column that is worked on: this rank's own, or where it arrives.

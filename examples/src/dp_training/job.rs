@@ -10,11 +10,11 @@ use crate::args::{Size, tiles};
 use crate::dp_training::stream::Args;
 use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::rounding::{Rounded, sum};
 use crate::host::{
-    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor,
-    TensorSpec, for_groups,
+    Error, Example, ExampleDescription, GroupRank, Inputs, ParamSpec, Params, Program, Tensor,
+    TensorSpec, TestSizes, for_groups,
 };
 
 /// See [`crate::dp_training`].
@@ -45,13 +45,13 @@ const LITTLE: &[(&str, &str)] =
     &[("samples", "24"), ("inputs", "10"), ("outputs", "14"), ("tile", "4"), ("steps", "2")];
 
 impl Example for DpTraining {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "dp_training",
             summary: "steps of gradient descent on devices that share the samples; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            sizes: TestSizes { whole: LITTLE, little: LITTLE },
             inputs: INPUTS,
             outputs: OUTPUTS,
         }
@@ -61,7 +61,7 @@ impl Example for DpTraining {
 
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,
@@ -85,7 +85,7 @@ impl Example for DpTraining {
         let size = GraphSize::streamed(args.tasks(member.size));
         let x = own.get() * width.get();
         check_room(device, &[x, x, own.get() * outputs.get(), width.get() * outputs.get()], &size)?;
-        let model = Model::new((samples, &args), params.get("seed"), inputs);
+        let model = TrainingData::new((samples, &args), params.get("seed"), inputs);
         let first = member.rank as usize * index(own.get());
         let share = first..first + index(own.get());
         let [x, scaled, minus] = model.share(share).map(|values| device.upload(&values));
@@ -99,7 +99,7 @@ impl Example for DpTraining {
 }
 
 /// All samples and targets, and the weights to begin with, row by row.
-struct Model {
+struct TrainingData {
     x: Vec<f32>,
     /// `x` times minus the rate, over the number of samples.
     scaled: Vec<f32>,
@@ -111,14 +111,14 @@ struct Model {
     steps: u64,
 }
 
-impl Model {
+impl TrainingData {
     #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
     fn new((samples, args): (Size, &Args), seed: u64, given: &Inputs) -> Self {
         let [samples, inputs, outputs] =
             [samples, args.inputs, args.outputs].map(|size| index(size.get()));
         let drawn = |name: &str, count: usize| match given.f32(name) {
             Some(values) => values.to_vec(),
-            None => Random::new(seed, name).units(count),
+            None => Rng::new(seed, name).units(count),
         };
         let x = drawn("x", samples * inputs);
         let scale = (-RATE / samples as f64) as f32;
@@ -147,8 +147,8 @@ impl Model {
         [rows(&self.x, self.inputs), transposed, rows(&self.minus, self.outputs)]
     }
 
-    /// Where an element of the weights stands among the tiles.
-    fn place(&self, input: usize, output: usize) -> usize {
+    /// The index of an element of the weights in the tiles.
+    fn tile_index(&self, input: usize, output: usize) -> usize {
         let mut all = tiles(self.outputs as u64, self.tile.non_zero());
         let of = all.find(|(start, length)| (output as u64) < start + length);
         let (start, length) = of.map_or((0, 1), |(start, length)| (index(start), index(length)));
@@ -160,7 +160,7 @@ impl Model {
         let mut moved = vec![0.0; from.len()];
         for (input, output) in (0..self.inputs).flat_map(|i| (0..self.outputs).map(move |o| (i, o)))
         {
-            let (row, tile) = (input * self.outputs + output, self.place(input, output));
+            let (row, tile) = (input * self.outputs + output, self.tile_index(input, output));
             let (target, source) = if is_to_device { (tile, row) } else { (row, tile) };
             moved[target] = from[source];
         }
@@ -201,7 +201,7 @@ impl Model {
 
 /// The weights, which are overwritten, and what they should be.
 struct WeightsCheck {
-    model: Model,
+    model: TrainingData,
     w: DeviceBuffer<f32>,
     /// What the tasks read.
     _share: [DeviceBuffer<f32>; 3],

@@ -9,10 +9,11 @@ use crate::args::Size;
 use crate::ep_moe::stream::{Args, tasks};
 use crate::host::job::{GraphSize, Prepared, check_room, index};
 use crate::host::{
-    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, for_groups,
+    Error, Example, ExampleDescription, GroupRank, Inputs, ParamSpec, Params, Program, TestSizes,
+    for_groups,
 };
-use crate::moe_layer::inputs::{Shape, Tensors};
-use crate::moe_layer::job::{self, Buffers, ExpertsCheck};
+use crate::moe_layer::inputs::{MoeShape, MoeTensors};
+use crate::moe_layer::job::{self, ExpertsCheck, MoeBuffers};
 use crate::moe_layer::reference::logits;
 
 /// See [`crate::ep_moe`].
@@ -39,13 +40,13 @@ const LITTLE: &[(&str, &str)] = &[
 ];
 
 impl Example for EpMoe {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "ep_moe",
             summary: "a mixture of experts on devices that exchange tokens; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            sizes: TestSizes { whole: LITTLE, little: LITTLE },
             inputs: job::INPUTS,
             outputs: job::OUTPUTS,
         }
@@ -55,26 +56,26 @@ impl Example for EpMoe {
 
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let whole = Shape::new(params)?;
-        let own = Shape { tokens: member.share("tokens", whole.tokens)?, ..whole };
+        let whole = MoeShape::new(params)?;
+        let own = MoeShape { tokens: member.share("tokens", whole.tokens)?, ..whole };
         let experts = member.share("experts", whole.experts)?;
         let mut args = own.args();
         let size = GraphSize::streamed(tasks(&args, member.size.into()));
         check_room(device, &own.elements(), &size)?;
-        let all = Tensors::new(&whole, params.get("seed"), inputs);
+        let all = MoeTensors::new(&whole, params.get("seed"), inputs);
         let tokens = share(&all.x, own.tokens, own.hidden.get(), member);
         let matrix = own.hidden.get() * own.intermediate.get();
         let [wg, wu, wd] =
             [&all.wg, &all.wu, &all.wd].map(|all| share(all, experts, matrix, member));
-        let on_device = Tensors { x: tokens.clone(), router: all.router.clone(), wg, wu, wd };
-        let buffers = Buffers::new(&own, &on_device, device)?;
-        buffers.place(&mut args);
-        let tensors = Tensors { x: tokens, ..all };
+        let on_device = MoeTensors { x: tokens.clone(), router: all.router.clone(), wg, wu, wd };
+        let buffers = MoeBuffers::new(&own, &on_device, device)?;
+        buffers.fill_args(&mut args);
+        let tensors = MoeTensors { x: tokens, ..all };
         let logits = logits(&own, &tensors);
         let words = args.words().to_vec();
         let check = ExpertsCheck { shape: own, tensors, logits, buffers, expected: None };
@@ -83,7 +84,7 @@ impl Example for EpMoe {
 }
 
 /// The share of one rank: so many of the tokens, or of the experts, with `each` elements.
-fn share(all: &[f32], length: Size, each: u64, member: Member) -> Vec<f32> {
+fn share(all: &[f32], length: Size, each: u64, member: GroupRank) -> Vec<f32> {
     let length = index(length.get() * each);
     all[member.rank as usize * length..][..length].to_vec()
 }

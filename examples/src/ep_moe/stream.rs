@@ -1,4 +1,4 @@
-//! The program of `ep_moe`. A rank routes its tokens as `moe_layer` does. Then, for each of its experts and the ones with the same place at the
+//! The program of `ep_moe`. A rank routes its tokens as `moe_layer` does. Then, for each of its experts and the ones with the same local index at the
 //! other ranks:
 //!
 //! ```text
@@ -20,7 +20,7 @@ use pto_graph::{
 };
 
 use crate::args::{Size, tiles};
-use crate::moe_layer::stages::{Layer, matrix_of};
+use crate::moe_layer::stages::{MoeStages, matrix_of};
 use crate::streaming::{LINE, dense, extent, part, submit, tile};
 
 pub use crate::moe_layer::stream::Args;
@@ -37,23 +37,23 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let own = own.filter(|own| own.get() * ranks == experts);
     let own = own.ok_or(pto_abi::Fault::BUILD_ORCH_ARGS)?;
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
-        let layer = Layer::new(scope, &args)?;
+        let layer = MoeStages::new(scope, &args)?;
         layer.route(&mut **scope)?;
         layer.begin(&mut **scope)?;
         let travel = Travel::new(scope, &layer, (ranks, own))?;
         let stream = &mut **scope;
-        for place in 0..own.get() {
+        for local in 0..own.get() {
             stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
-                travel.there_and_back(scope, &mut comm, place)
+                travel.there_and_back(scope, &mut comm, local)
             })?;
         }
         travel.scatter(stream)
     })
 }
 
-/// What travels. Of `[own, ranks, tokens, ..]` the second extent is the rank of the expert whose place is the first.
+/// What travels. Of `[own, ranks, tokens, ..]` the second extent is the rank of the expert whose local index is the first extent.
 struct Travel<'a, 's> {
-    layer: &'a Layer<'a, 's>,
+    layer: &'a MoeStages<'a, 's>,
     ranks: u64,
     /// Experts of each rank.
     own: Size,
@@ -68,7 +68,7 @@ struct Travel<'a, 's> {
 }
 
 /// The tokens of all ranks for one of this rank's experts, `[ranks * tokens, ..]` each, and how many there are of each rank.
-struct Guests<'s> {
+struct RemoteTokens<'s> {
     counts: TensorView<'s>,
     rows: TensorView<'s>,
     results: TensorView<'s>,
@@ -77,7 +77,7 @@ struct Guests<'s> {
 impl<'a, 's> Travel<'a, 's> {
     fn new<G: StreamBuilder>(
         scope: &mut Scope<'s, '_, G>,
-        layer: &'a Layer<'a, 's>,
+        layer: &'a MoeStages<'a, 's>,
         (ranks, own): (u64, Size),
     ) -> Result<Self, BuildError> {
         let args = layer.args;
@@ -92,9 +92,9 @@ impl<'a, 's> Travel<'a, 's> {
         Ok(Self { layer, ranks, own, lists, back, counts, ran })
     }
 
-    /// The number of the expert with this place at a rank.
-    const fn expert(&self, place: u64, rank: u64) -> u64 {
-        rank * self.own.get() + place
+    /// The number of the expert with this local index at a rank.
+    const fn expert(&self, local: u64, rank: u64) -> u64 {
+        rank * self.own.get() + local
     }
 
     /// Rows of the part of a rank.
@@ -102,14 +102,14 @@ impl<'a, 's> Travel<'a, 's> {
         (rank * self.layer.args.tokens.get(), self.layer.args.tokens.get())
     }
 
-    /// What came back from the expert with this place at every rank.
-    fn back_of(&self, place: u64) -> Result<TensorView<'s>, BuildError> {
+    /// What came back from the expert with this local index at every rank.
+    fn back_of(&self, local: u64) -> Result<TensorView<'s>, BuildError> {
         let rows = self.ranks * self.layer.args.tokens.get();
-        Ok(part(self.back, 0, (place * rows, rows))?)
+        Ok(part(self.back, 0, (local * rows, rows))?)
     }
 
-    fn list(&self, place: u64, rank: u64) -> Result<TensorView<'s>, BuildError> {
-        Ok(part(self.lists, 0, (place * self.ranks + rank, 1))?)
+    fn list(&self, local: u64, rank: u64) -> Result<TensorView<'s>, BuildError> {
+        Ok(part(self.lists, 0, (local * self.ranks + rank, 1))?)
     }
 
     fn count(&self, expert: u64) -> Result<TensorView<'s>, BuildError> {
@@ -120,7 +120,7 @@ impl<'a, 's> Travel<'a, 's> {
         &self,
         scope: &mut Scope<'t, '_, G>,
         comm: &mut Communicator,
-        place: u64,
+        local: u64,
     ) -> Result<(), BuildError> {
         let args = self.layer.args;
         let rows = self.ranks * args.tokens.get();
@@ -136,7 +136,7 @@ impl<'a, 's> Travel<'a, 's> {
             true => Ok(own),
             false => tensor(element, rows, cols),
         };
-        let guests = Guests {
+        let remote = RemoteTokens {
             counts: guest(ElementType::U32, sent_counts, 1, self.ranks)?,
             rows: guest(ElementType::F32, sent, rows, args.hidden.get())?,
             results: tensor(ElementType::F32, rows, args.hidden.get())?,
@@ -146,46 +146,46 @@ impl<'a, 's> Travel<'a, 's> {
             tensor(ElementType::F32, rows, args.intermediate.get())?,
         );
         let stream = &mut **scope;
-        self.gather(stream, place, (sent, sent_counts))?;
+        self.gather(stream, local, (sent, sent_counts))?;
         let (unit, options) = (args.hidden.get(), Options::default());
         if !is_alone {
             comm.all_to_all_counted(
                 stream,
                 (&sent, &sent_counts),
-                (&guests.rows, &guests.counts),
+                (&remote.rows, &remote.counts),
                 (unit, &options),
             )?;
         }
         for rank in 0..self.ranks {
-            self.compute(stream, place, rank, (&guests, gate, up))?;
+            self.compute(stream, local, rank, (&remote, gate, up))?;
         }
-        let back = self.back_of(place)?;
+        let back = self.back_of(local)?;
         if !is_alone {
             comm.all_to_all_counted(
                 stream,
-                (&guests.results, &guests.counts),
+                (&remote.results, &remote.counts),
                 (&back, &counts_back),
                 (unit, &options),
             )?;
             return Ok(());
         }
         let (rows, cols) = (rows, args.hidden.get());
-        submit(stream, &library::copy(&guests.results, &back, rows, cols, cols, cols).task())
+        submit(stream, &library::copy(&remote.results, &back, rows, cols, cols, cols).task())
     }
 
-    /// The rank's tokens for the experts with this place, and how many for each.
+    /// The rank's tokens for the experts with this local index, and how many for each.
     fn gather<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        place: u64,
+        local: u64,
         (sent, counts): (TensorView<'_>, TensorView<'_>),
     ) -> Result<(), BuildError> {
         let args = self.layer.args;
         let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
         let (x, choices) = (&self.layer.x, &self.layer.choices);
         for rank in 0..self.ranks {
-            let expert = self.expert(place, rank);
-            let (list, count) = (self.list(place, rank)?, self.count(expert)?);
+            let expert = self.expert(local, rank);
+            let (list, count) = (self.list(local, rank)?, self.count(expert)?);
             let ran = tile(self.ran, (expert, 1), (0, 1))?;
             let rows = part(sent, 0, self.rows_of(rank))?;
             let entries = library::moe_list(choices, &list, &count, tokens * top_k, expert);
@@ -196,8 +196,8 @@ impl<'a, 's> Travel<'a, 's> {
             let has_entries = Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0);
             submit(stream, &gather.task().when(&has_entries))?;
         }
-        // The counts stand in lines of their own, and travel side by side.
-        let lines = (self.expert(place, 0), (self.ranks - 1) * self.own.get() + 1);
+        // The counts are in lines of their own, and travel side by side.
+        let lines = (self.expert(local, 0), (self.ranks - 1) * self.own.get() + 1);
         let from = tile(self.counts, lines, (0, 1))?;
         let apart = self.own.get() * LINE;
         submit(stream, &library::copy(&from, &counts, self.ranks, 1, apart, 1).task())
@@ -207,21 +207,21 @@ impl<'a, 's> Travel<'a, 's> {
     fn compute<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        place: u64,
+        local: u64,
         rank: u64,
-        (guests, gate, up): (&Guests<'_>, TensorView<'_>, TensorView<'_>),
+        (remote, gate, up): (&RemoteTokens<'_>, TensorView<'_>, TensorView<'_>),
     ) -> Result<(), BuildError> {
         let args = self.layer.args;
         let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
         let mine = self.rows_of(rank);
-        let (rows, results) = (part(guests.rows, 0, mine)?, part(guests.results, 0, mine)?);
+        let (rows, results) = (part(remote.rows, 0, mine)?, part(remote.results, 0, mine)?);
         let (gate, up) = (part(gate, 0, mine)?, part(up, 0, mine)?);
-        let count = part(guests.counts, 1, (rank, 1))?;
+        let count = part(remote.counts, 1, (rank, 1))?;
         let has_guests = Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0);
         for cols in tiles(inner, args.tile_n.non_zero()) {
             let (gate, up) = (part(gate, 1, cols)?, part(up, 1, cols)?);
             for (weights, to) in [(args.wg, gate), (args.wu, up)] {
-                let weights = matrix_of(weights, self.own, place, (hidden, inner))?;
+                let weights = matrix_of(weights, self.own, local, (hidden, inner))?;
                 let weights = part(weights, 1, cols)?;
                 let product = library::moe_matmul(
                     &rows, &weights, &to, &count, cols.1, hidden, hidden, inner, inner,
@@ -233,7 +233,7 @@ impl<'a, 's> Travel<'a, 's> {
             submit(stream, &gated.task().when(&has_guests))?;
         }
         for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let weights = matrix_of(args.wd, self.own, place, (inner, hidden))?;
+            let weights = matrix_of(args.wd, self.own, local, (inner, hidden))?;
             let (weights, results) = (part(weights, 1, cols)?, part(results, 1, cols)?);
             let product = library::moe_matmul(
                 &gate, &weights, &results, &count, cols.1, inner, inner, hidden, hidden,
@@ -247,12 +247,12 @@ impl<'a, 's> Travel<'a, 's> {
     fn scatter<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let args = self.layer.args;
         let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
-        for (rank, place) in
-            (0..self.ranks).flat_map(|rank| (0..self.own.get()).map(move |place| (rank, place)))
+        for (rank, local) in
+            (0..self.ranks).flat_map(|rank| (0..self.own.get()).map(move |local| (rank, local)))
         {
-            let (list, count) = (self.list(place, rank)?, self.count(self.expert(place, rank))?);
+            let (list, count) = (self.list(local, rank)?, self.count(self.expert(local, rank))?);
             let has_entries = Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0);
-            let rows = part(self.back_of(place)?, 0, self.rows_of(rank))?;
+            let rows = part(self.back_of(local)?, 0, self.rows_of(rank))?;
             for cols in tiles(hidden, args.tile_n.non_zero()) {
                 let (rows, out) = (part(rows, 1, cols)?, part(self.layer.out, 1, cols)?);
                 let scatter = library::moe_scatter(

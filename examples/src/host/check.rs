@@ -24,20 +24,20 @@ pub struct Expected {
     pub tolerance: f64,
 }
 
-/// Where an error is.
+/// An element of a tensor with an error.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct ElementPosition {
     /// The tensor.
     pub tensor: &'static str,
     /// The element.
     pub index: Vec<u64>,
-    /// What stands there.
+    /// The value that was found.
     pub found: String,
     /// What should.
     pub expected: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ElementPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tensor, index, found, expected } = self;
         write!(f, "{tensor}{index:?} is {found}, expected {expected}")
@@ -57,7 +57,7 @@ pub struct Verdict {
     /// What that element may differ by; zero: the comparison is exact.
     pub tolerance: f64,
     /// That element; `None`: there is no error at all.
-    pub place: Option<Place>,
+    pub position: Option<ElementPosition>,
     /// Elements that are NaN.
     pub nans: Nans,
 }
@@ -80,12 +80,12 @@ impl Verdict {
 
     /// The verdict of an exact comparison, with the first wrong element.
     #[must_use]
-    pub fn exact(checked: u64, wrong: u64, place: Option<Place>) -> Self {
+    pub fn exact(checked: u64, wrong: u64, position: Option<ElementPosition>) -> Self {
         let (largest_error, tolerance, nans) = (wrong as f64, 0.0, Nans::default());
-        Self { checked, wrong, largest_error, tolerance, place, nans }
+        Self { checked, wrong, largest_error, tolerance, position, nans }
     }
 
-    /// The verdict on what both looked at: the place is that of the one that is closer to its tolerance, or exceeds it more.
+    /// The verdict on what both looked at: the position is that of the one that is closer to its tolerance, or exceeds it more.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let (checked, wrong) = (self.checked + other.checked, self.wrong + other.wrong);
@@ -141,7 +141,7 @@ pub fn compare(
         }
     }
     let Worst { at, error, expected: worst, .. } = worst;
-    let place = (error != 0.0).then(|| Place {
+    let position = (error != 0.0).then(|| ElementPosition {
         tensor,
         index: index_of(at as u64, shape),
         found: match is_unwritten(found[at]) {
@@ -151,27 +151,27 @@ pub fn compare(
         expected: format!("{}", worst.value),
     });
     let (largest_error, tolerance) = (error, worst.tolerance);
-    Verdict { checked: expected.len() as u64, wrong, largest_error, tolerance, place, nans }
+    Verdict { checked: expected.len() as u64, wrong, largest_error, tolerance, position, nans }
 }
 
-/// Compares numbers that must be within their bounds, both included; the first that is not is the place.
+/// Compares numbers that must be within their bounds, both included; the position is that of the first one that is not.
 #[must_use]
 pub fn compare_counts(tensor: &'static str, found: &[i32], bounds: &[(i32, i32)]) -> Verdict {
     let mut wrong = found.len().abs_diff(bounds.len()) as u64;
-    let mut place = None;
+    let mut position = None;
     for (at, (found, (low, high))) in (0..).zip(found.iter().zip(bounds)) {
         if low <= found && found <= high {
             continue;
         }
         wrong += 1;
-        place.get_or_insert_with(|| Place {
+        position.get_or_insert_with(|| ElementPosition {
             tensor,
             index: vec![at],
             found: format!("{found}"),
             expected: if low == high { format!("{low}") } else { format!("{low} to {high}") },
         });
     }
-    Verdict::exact(bounds.len() as u64, wrong, place)
+    Verdict::exact(bounds.len() as u64, wrong, position)
 }
 
 /// The element that comes closest to its tolerance, or exceeds it most.
@@ -227,13 +227,13 @@ mod tests {
         let verdict = compare("out", &[2, 2], &[1.0, 2.25, 3.75, 4.0], &reference);
         assert_eq!((verdict.checked, verdict.wrong, verdict.passed()), (4, 1, false));
         assert_eq!((verdict.largest_error, verdict.tolerance), (0.75, 0.5));
-        assert_eq!(verdict.place.unwrap().to_string(), "out[1, 0] is 3.75, expected 3");
+        assert_eq!(verdict.position.unwrap().to_string(), "out[1, 0] is 3.75, expected 3");
     }
 
     #[test]
     fn an_exact_result_has_no_place_but_a_tolerance() {
         let verdict = compare("out", &[2], &[1.0, 2.0], &[1.0, 2.0].map(expected));
-        assert!(verdict.passed() && verdict.place.is_none());
+        assert!(verdict.passed() && verdict.position.is_none());
         assert_eq!((verdict.largest_error, verdict.tolerance), (0.0, 0.5));
     }
 
@@ -265,7 +265,7 @@ mod tests {
         let nan = Expected { value: f64::NAN, tolerance: f64::NAN };
         let verdict = compare("out", &[2], &[f32::NAN, UNWRITTEN], &[nan; 2]);
         assert_eq!(verdict.wrong, 1);
-        assert_eq!(verdict.place.unwrap().to_string(), "out[1] is not written, expected NaN");
+        assert_eq!(verdict.position.unwrap().to_string(), "out[1] is not written, expected NaN");
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         assert!(compare_counts("n", &[3, 4], &[(3, 3), (3, 5)]).passed());
         let verdict = compare_counts("n", &[3, 6, 9], &[(3, 3), (3, 5), (1, 1)]);
         assert_eq!((verdict.checked, verdict.wrong, verdict.tolerance), (3, 2, 0.0));
-        assert_eq!(verdict.place.unwrap().to_string(), "n[1] is 6, expected 3 to 5");
+        assert_eq!(verdict.position.unwrap().to_string(), "n[1] is 6, expected 3 to 5");
         assert!(!compare_counts("n", &[], &[(0, 0)]).passed());
     }
 
@@ -290,7 +290,7 @@ mod tests {
         let wrong = compare("b", &[2], &[1.0, 2.75], &[1.0, 2.0].map(expected));
         for both in [good.clone().and(wrong.clone()), wrong.and(good)] {
             assert_eq!((both.checked, both.wrong, both.largest_error), (3, 1, 0.75));
-            assert_eq!(both.place.unwrap().tensor, "b");
+            assert_eq!(both.position.unwrap().tensor, "b");
         }
     }
 

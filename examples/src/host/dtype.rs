@@ -36,12 +36,12 @@ macro_rules! dtypes {
 
         /// The elements of a tensor.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum Elements {
+        pub enum ElementVec {
             $(#[doc = $what] $variant(Vec<$type>),)*
         }
 
-        impl Elements {
-            /// Elements from memory, in which the byte of the lowest value comes first; what is left behind the last whole
+        impl ElementVec {
+            /// Elements from memory, in which the byte of the lowest value comes first; what is left after the last whole
             /// element is not one.
             #[must_use]
             pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Self {
@@ -53,7 +53,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The elements as they stand in memory.
+            /// The elements as they are in memory.
             #[must_use]
             pub fn to_bytes(&self) -> Vec<u8> {
                 match self {

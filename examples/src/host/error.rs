@@ -101,7 +101,7 @@ pub enum Error {
         size_text(*tensors), size_text(*graph), size_text(*available)
     )]
     Memory {
-        /// Bytes of the tensors; `u64::MAX` stands for more than 64 bits can say.
+        /// Bytes of the tensors; `u64::MAX` means more than 64 bits can hold.
         tensors: u64,
         /// Bytes of tasks, edges and arguments.
         graph: u64,

@@ -59,7 +59,7 @@ impl GraphSize {
 
 /// What an example keeps of itself: the buffers, and how to judge them.
 pub trait Check: Send {
-    /// Puts the outputs into a state that no run leaves behind, so that each run has to write them.
+    /// Fills the outputs with values that no run produces, so that each run has to write them.
     ///
     /// # Errors
     /// What the device refuses.
@@ -148,7 +148,7 @@ impl Prepared {
         let buffer = |((name, _), word): (&(&'static str, bool), &u64)| {
             let address = GmAddr(*word);
             let (start, bytes) = device.allocation(address)?;
-            // A word may tell of a place within an allocation: the buffer is the rest.
+            // A word may be an address within an allocation: the buffer is the rest.
             Some(NamedBuffer { name, address, bytes: start.0 + bytes - address.0 })
         };
         words.filter_map(buffer).collect()
@@ -182,13 +182,13 @@ impl Prepared {
     /// Those of the graph program and of [`HostGraph::finish`].
     pub fn build_on_host(&self, device: &Device) -> Result<GraphImage, Error> {
         let image = HostGraph::build(device, &self.orch_args, |graph| {
-            let built = crate::Builders.build(symbol(self.builder), graph);
+            let built = crate::ExampleBuilders.build(symbol(self.builder), graph);
             built.unwrap_or(Err(Fault::BUILD_NO_BUILDER.into()))
         });
         Ok(image?)
     }
 
-    /// Puts the outputs into a state that no run leaves behind. To be called before each run.
+    /// Fills the outputs with values that no run produces. Call it before each run.
     ///
     /// # Errors
     /// What the device refuses.

@@ -7,14 +7,14 @@ use crate::host::error::{Error, invalid};
 
 /// One device of a group: its number, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct GroupRank {
     /// Its rank, below `size`.
     pub rank: u32,
     /// The number of ranks.
     pub size: u32,
 }
 
-impl Member {
+impl GroupRank {
     /// The device of a run without a group.
     pub const ALONE: Self = Self { rank: 0, size: 1 };
 
@@ -48,17 +48,17 @@ impl Member {
 
 #[cfg(test)]
 mod tests {
-    use super::Member;
+    use super::GroupRank;
     use crate::args::Size;
     use std::string::ToString;
 
     #[test]
     fn a_parameter_is_shared_equally_or_refused() {
-        let member = Member { rank: 1, size: 4 };
+        let member = GroupRank { rank: 1, size: 4 };
         assert_eq!(member.share("heads", Size::new(8).unwrap()).unwrap().get(), 2);
         let error = member.share("heads", Size::new(6).unwrap()).unwrap_err().to_string();
         assert!(error.contains("heads = 6") && error.contains("4 ranks"), "{error}");
         assert!(member.must_be_alone("matmul").is_err());
-        assert!(Member::ALONE.must_be_alone("matmul").is_ok());
+        assert!(GroupRank::ALONE.must_be_alone("matmul").is_ok());
     }
 }

@@ -29,16 +29,16 @@ use pto_host::group::{Group, GroupError, GroupOptions, Transport};
 use pto_host::virtual_time::group::{NetFaults, NetworkProfile};
 use pto_host::{Device, DeviceOptions};
 
-pub use check::{Nans, Place, Verdict};
-pub use dtype::{DType, Elements};
+pub use check::{ElementPosition, Nans, Verdict};
+pub use dtype::{DType, ElementVec};
 pub use error::Error;
 pub use job::{GraphSize, Prepared};
-pub use member::Member;
+pub use member::GroupRank;
 pub use needs::{Needs, Together};
 pub use params::{ParamSpec, Params, f32_of};
 pub use program::Program;
 pub use tensor::{Inputs, NotFinite, Tensor, TensorSpec};
-pub use ways::Way;
+pub use ways::RunMode;
 
 /// Opens the simulator `a2a3sim` with the programs of all examples in its firmware.
 ///
@@ -48,7 +48,7 @@ pub use ways::Way;
 /// # Errors
 /// Those of [`Device::open_sim`].
 pub fn open_sim(options: DeviceOptions) -> Result<Device, pto_host::Error> {
-    Device::open_sim(options, crate::Builders)
+    Device::open_sim(options, crate::ExampleBuilders)
 }
 
 /// Opens a group of devices of this process, as [`open_sim`] does each of them.
@@ -56,7 +56,7 @@ pub fn open_sim(options: DeviceOptions) -> Result<Device, pto_host::Error> {
 /// # Errors
 /// Those of [`Group::open_local`].
 pub fn open_group(size: u32, options: &GroupOptions) -> Result<Group, GroupError> {
-    Group::open_local(size, options, crate::Builders)
+    Group::open_local(size, options, crate::ExampleBuilders)
 }
 
 /// Opens a group of devices in virtual time, with this network between them.
@@ -68,7 +68,7 @@ pub fn open_virtual_group(
     options: &GroupOptions,
     network: NetworkProfile,
 ) -> Result<Group, GroupError> {
-    Group::open_virtual(size, options, (network, NetFaults::default()), crate::Builders)
+    Group::open_virtual(size, options, (network, NetFaults::default()), crate::ExampleBuilders)
 }
 
 /// Opens the device of this process in a group whose other devices are elsewhere.
@@ -79,7 +79,7 @@ pub fn join_group(
     transport: Arc<dyn Transport>,
     options: &GroupOptions,
 ) -> Result<Group, GroupError> {
-    Group::join(transport, options, crate::Builders)
+    Group::join(transport, options, crate::ExampleBuilders)
 }
 
 /// Parameters as a user gives them: names and values.
@@ -87,21 +87,21 @@ pub type Given<'a> = &'a [(&'a str, &'a str)];
 
 /// Parameters of an example at sizes for tests; the others have their defaults.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct TestSizes {
     /// Every part of the example: tails, several blocks, contexts of unequal length.
     pub whole: Given<'static>,
     /// Every part as well, and little of each: for machines on which a kernel is slow.
     pub little: Given<'static>,
 }
 
-impl Sizes {
+impl TestSizes {
     /// Those of a file, which is as large as it is.
     pub const OWN: Self = Self { whole: &[], little: &[] };
 }
 
 /// What an example is.
 #[derive(Clone, Copy, Debug)]
-pub struct Description {
+pub struct ExampleDescription {
     /// Its name; that of its program as well.
     pub name: &'static str,
     /// What it computes, in one line.
@@ -111,7 +111,7 @@ pub struct Description {
     /// Its parameters.
     pub params: &'static [ParamSpec],
     /// The sizes at which tests run it.
-    pub sizes: Sizes,
+    pub sizes: TestSizes,
     /// The tensors that a user may give; the others are made from the parameter `seed`.
     pub inputs: &'static [TensorSpec],
     /// The tensors that a user may have.
@@ -121,39 +121,39 @@ pub struct Description {
 /// An example as a user sees it.
 pub trait Example: Sync {
     /// What it is.
-    fn description(&self) -> Description;
+    fn description(&self) -> ExampleDescription;
 
-    /// [`Description::name`].
+    /// [`ExampleDescription::name`].
     fn name(&self) -> &'static str {
         self.description().name
     }
 
-    /// [`Description::summary`].
+    /// [`ExampleDescription::summary`].
     fn summary(&self) -> &'static str {
         self.description().summary
     }
 
-    /// [`Description::program`].
+    /// [`ExampleDescription::program`].
     fn program(&self) -> Program {
         self.description().program
     }
 
-    /// [`Description::params`].
+    /// [`ExampleDescription::params`].
     fn params(&self) -> &'static [ParamSpec] {
         self.description().params
     }
 
-    /// [`Description::sizes`].
-    fn sizes(&self) -> Sizes {
+    /// [`ExampleDescription::sizes`].
+    fn sizes(&self) -> TestSizes {
         self.description().sizes
     }
 
-    /// [`Description::inputs`].
+    /// [`ExampleDescription::inputs`].
     fn inputs(&self) -> &'static [TensorSpec] {
         self.description().inputs
     }
 
-    /// [`Description::outputs`].
+    /// [`ExampleDescription::outputs`].
     fn outputs(&self) -> &'static [TensorSpec] {
         self.description().outputs
     }
@@ -185,7 +185,7 @@ pub trait Example: Sync {
         params.spec(dim).map(|spec| (spec.name, extent))
     }
 
-    /// The whole number that stands for `text` in a parameter, where that is no whole number itself.
+    /// The whole number that encodes `text` in a parameter, where that is no whole number itself.
     fn number(&self, name: &str, text: &str) -> Option<std::string::String> {
         let _ = (name, text);
         None
@@ -211,7 +211,7 @@ pub trait Example: Sync {
     /// Those of [`prepare`](Self::prepare); parameters that so many ranks cannot share; an example that is not for groups.
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,
@@ -234,7 +234,7 @@ macro_rules! for_groups {
             inputs: &$crate::host::Inputs,
             device: &pto_host::Device,
         ) -> Result<$crate::host::Prepared, $crate::host::Error> {
-            self.prepare_member($crate::host::Member::ALONE, params, inputs, device)
+            self.prepare_member($crate::host::GroupRank::ALONE, params, inputs, device)
         }
     };
 }
@@ -313,7 +313,8 @@ mod tests {
 
     #[test]
     fn every_example_has_a_program_of_its_name() {
-        let (graphs, streams) = (crate::Builders.names(), crate::Builders.stream_names());
+        let (graphs, streams) =
+            (crate::ExampleBuilders.names(), crate::ExampleBuilders.stream_names());
         for example in EXAMPLES {
             let is_graph = example.program() == Program::Graph;
             let names = if is_graph { graphs } else { streams };

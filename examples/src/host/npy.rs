@@ -8,7 +8,7 @@ use std::io::{Cursor, ErrorKind, Read, Write};
 use std::string::String;
 use std::vec::Vec;
 
-use super::dtype::{DType as Kind, Elements};
+use super::dtype::{DType as Kind, ElementVec};
 use super::tensor::Tensor;
 use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
 
@@ -20,11 +20,11 @@ const MAX_HEADER_BYTES: u64 = 1 << 16;
 /// # Errors
 /// Those of `to`.
 pub fn write(to: &mut impl Write, tensor: &Tensor) -> std::io::Result<()> {
-    /// Hands the elements, whatever their type is, to a function.
+    /// Passes the elements, whatever their type is, to a function.
     macro_rules! each {
         ($($variant:ident)*) => {
             match tensor.elements() {
-                $(Elements::$variant(values) => write_values(to, tensor.shape(), values),)*
+                $(ElementVec::$variant(values) => write_values(to, tensor.shape(), values),)*
             }
         };
     }
@@ -44,7 +44,7 @@ where
 /// Why a file gave no tensor.
 #[derive(Debug)]
 pub enum Problem {
-    /// The file is not one that we take: what it is, to stand behind the file's name.
+    /// The file is not one that we take: what it is, to stand after the file's name.
     Content(String),
     /// The file could not be read.
     Io(std::io::Error),
@@ -89,7 +89,7 @@ pub fn read(mut reader: impl Read, file_bytes: u64) -> Result<Tensor, Problem> {
     macro_rules! each {
         ($($variant:ident)*) => {
             match kind {
-                $(Kind::$variant => Elements::$variant(npy.into_vec()?),)*
+                $(Kind::$variant => ElementVec::$variant(npy.into_vec()?),)*
             }
         };
     }
@@ -177,7 +177,7 @@ fn element_kind(dtype: &DType) -> Result<Kind, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Elements, Problem, Tensor, write_values};
+    use super::{ElementVec, Problem, Tensor, write_values};
     use std::string::String;
     use std::vec::Vec;
     use std::{format, vec};
@@ -204,15 +204,15 @@ mod tests {
     fn what_was_written_is_read() {
         let tensor = read(&bytes(&[2, 3], &[1.5_f32, -2.0, 3.0, 4.0, 5.0, f32::NAN])).unwrap();
         assert_eq!(tensor.shape(), [2, 3]);
-        assert!(matches!(tensor.elements(), Elements::F32(v) if v[1] == -2.0 && v[5].is_nan()));
+        assert!(matches!(tensor.elements(), ElementVec::F32(v) if v[1] == -2.0 && v[5].is_nan()));
         let tensor = read(&bytes(&[4], &[1_i32, -2, 3, i32::MIN])).unwrap();
-        assert_eq!(tensor.elements(), &Elements::I32(vec![1, -2, 3, i32::MIN]));
+        assert_eq!(tensor.elements(), &ElementVec::I32(vec![1, -2, 3, i32::MIN]));
     }
 
     #[test]
     fn every_type_of_numbers_comes_back() {
         for dtype in super::Kind::ALL {
-            let elements = Elements::from_bytes(
+            let elements = ElementVec::from_bytes(
                 *dtype,
                 &[1, 2, 3, 4, 5, 6, 7, 8, 255, 254, 0, 0, 0, 1, 0, 63],
             );
@@ -238,7 +238,7 @@ mod tests {
         let header = "{'descr': '>i4', 'fortran_order': False, 'shape': (1,), }\n";
         let mut file = with_header(header, 4);
         *file.last_mut().unwrap() = 7;
-        assert_eq!(read(&file).unwrap().elements(), &Elements::I32(vec![7]));
+        assert_eq!(read(&file).unwrap().elements(), &ElementVec::I32(vec![7]));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub fn f32_of(text: &str) -> Option<f32> {
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum ParamSource {
     Default,
     /// The shape of this input.
     Input(&'static str),
@@ -58,7 +58,7 @@ enum Source {
 #[derive(Clone, Debug)]
 pub struct Params {
     specs: &'static [ParamSpec],
-    values: Vec<(u64, Source)>,
+    values: Vec<(u64, ParamSource)>,
     /// By name: the numbers for which whole numbers stand.
     meant: BTreeMap<&'static str, f64>,
 }
@@ -67,7 +67,7 @@ impl Params {
     /// The defaults.
     #[must_use]
     pub fn defaults(specs: &'static [ParamSpec]) -> Self {
-        let values = specs.iter().map(|spec| (spec.default, Source::Default)).collect();
+        let values = specs.iter().map(|spec| (spec.default, ParamSource::Default)).collect();
         Self { specs, values, meant: BTreeMap::new() }
     }
 
@@ -80,7 +80,7 @@ impl Params {
     /// The value of a parameter.
     ///
     /// # Panics
-    /// The example has no such parameter: the names stand in its source, next to each other.
+    /// The example has no such parameter: the names are in its source, next to each other.
     #[must_use]
     pub fn get(&self, name: &str) -> u64 {
         match self.index(name) {
@@ -121,13 +121,13 @@ impl Params {
         self.specs.iter().zip(&self.values).map(|(spec, (value, _))| (spec.name, *value))
     }
 
-    /// The number for which the value of a parameter stands, where that is no whole number.
+    /// The number that the value of a parameter encodes, where that is no whole number.
     #[must_use]
     pub fn meant(&self, name: &str) -> Option<f64> {
         self.meant.get(name).copied()
     }
 
-    /// Takes a whole number that stands for another number.
+    /// Takes a whole number that encodes another number.
     ///
     /// # Errors
     /// As [`Params::set`].
@@ -149,7 +149,7 @@ impl Params {
         self.meant.remove(spec.name);
         let value = text.replace('_', "").parse().ok().filter(|value| spec.admits(*value));
         let value = value.ok_or_else(|| spec.refuse(text))?;
-        self.values[index] = (value, Source::User);
+        self.values[index] = (value, ParamSource::User);
         Ok(())
     }
 
@@ -166,12 +166,12 @@ impl Params {
         let Some(index) = self.index(name) else { return Ok(()) };
         let spec = &self.specs[index];
         match self.values[index] {
-            (_, Source::Default) if !spec.admits(value) => {
+            (_, ParamSource::Default) if !spec.admits(value) => {
                 let ParamSpec { name, min, max, .. } = *spec;
                 return Err(Error::ParamFromInput { input, name, value, min, max });
             }
-            (_, Source::Default) => self.values[index] = (value, Source::Input(input)),
-            (first_value, Source::Input(first)) if first_value != value => {
+            (_, ParamSource::Default) => self.values[index] = (value, ParamSource::Input(input)),
+            (first_value, ParamSource::Input(first)) if first_value != value => {
                 let (second, second_value) = (input, value);
                 let name = spec.name;
                 return Err(Error::ParamConflict {

@@ -9,7 +9,7 @@ pub enum Program {
     Graph,
     /// Tasks with tensors.
     Tensors,
-    /// Tasks with tensors; and the program waits for values of theirs, so that schedulers must run beside it.
+    /// Tasks with tensors; and the program waits for values of theirs, so that schedulers must run at the same time.
     TensorsAndValues,
 }
 

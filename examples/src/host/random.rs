@@ -6,11 +6,11 @@ use pto_abi::symbol::extend;
 
 /// splitmix64 (Steele, Lea and Flood 2014): small, fast, and good enough for inputs.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct Rng {
     state: u64,
 }
 
-impl Random {
+impl Rng {
     /// The stream of `name` under `seed`.
     #[must_use]
     pub const fn new(seed: u64, name: &str) -> Self {
@@ -55,12 +55,12 @@ impl Random {
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::Rng;
     use std::vec::Vec;
 
     #[test]
     fn streams_are_reproducible_and_differ_by_seed_and_name() {
-        let bits = |seed, name| Random::new(seed, name).bits();
+        let bits = |seed, name| Rng::new(seed, name).bits();
         assert_eq!(bits(1, "q"), bits(1, "q"));
         assert_ne!(bits(1, "q"), bits(2, "q"));
         assert_ne!(bits(1, "q"), bits(1, "k"));
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_ranges() {
-        let mut random = Random::new(3, "");
+        let mut random = Rng::new(3, "");
         for bound in [1, 2, 7, 1 << 40] {
             assert!((0..1000).all(|_| random.below(bound) < bound));
         }
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_shuffle_keeps_the_items() {
         let mut items: Vec<u32> = (0..100).collect();
-        Random::new(5, "").shuffle(&mut items);
+        Rng::new(5, "").shuffle(&mut items);
         assert!(items.windows(2).any(|pair| pair[0] > pair[1]));
         items.sort_unstable();
         assert!(items.iter().copied().eq(0..100));

@@ -6,20 +6,20 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-use crate::host::dtype::{DType, Elements};
+use crate::host::dtype::{DType, ElementVec};
 use crate::host::error::{Error, shape_text};
 
 /// A tensor, rows one after another (C order).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
     shape: Vec<u64>,
-    elements: Elements,
+    elements: ElementVec,
 }
 
 impl Tensor {
     /// A tensor; `None`: the shape has another number of elements.
     #[must_use]
-    pub fn new(shape: Vec<u64>, elements: Elements) -> Option<Self> {
+    pub fn new(shape: Vec<u64>, elements: ElementVec) -> Option<Self> {
         let product = shape.iter().try_fold(1_u64, |a, b| a.checked_mul(*b));
         (product == u64::try_from(elements.count()).ok()).then_some(Self { shape, elements })
     }
@@ -30,7 +30,7 @@ impl Tensor {
     /// The shape has another number of elements.
     #[must_use]
     pub fn f32(shape: Vec<u64>, values: Vec<f32>) -> Self {
-        match Self::new(shape, Elements::F32(values)) {
+        match Self::new(shape, ElementVec::F32(values)) {
             Some(tensor) => tensor,
             None => panic!("the shape has another number of elements"),
         }
@@ -42,7 +42,7 @@ impl Tensor {
     /// The shape has another number of elements.
     #[must_use]
     pub fn i32(shape: Vec<u64>, values: Vec<i32>) -> Self {
-        match Self::new(shape, Elements::I32(values)) {
+        match Self::new(shape, ElementVec::I32(values)) {
             Some(tensor) => tensor,
             None => panic!("the shape has another number of elements"),
         }
@@ -56,7 +56,7 @@ impl Tensor {
 
     /// The elements.
     #[must_use]
-    pub const fn elements(&self) -> &Elements {
+    pub const fn elements(&self) -> &ElementVec {
         &self.elements
     }
 
@@ -70,10 +70,10 @@ impl Tensor {
     #[must_use]
     pub fn not_finite(&self) -> NotFinite {
         let count = |is: fn(&f64) -> bool| match &self.elements {
-            Elements::F32(values) => {
+            ElementVec::F32(values) => {
                 values.iter().filter(|value| is(&f64::from(**value))).count() as u64
             }
-            Elements::F64(values) => values.iter().filter(|value| is(value)).count() as u64,
+            ElementVec::F64(values) => values.iter().filter(|value| is(value)).count() as u64,
             _ => 0,
         };
         let (nan, infinite) = (count(|value| value.is_nan()), count(|value| value.is_infinite()));
@@ -198,7 +198,7 @@ impl Inputs {
     #[must_use]
     pub fn f32(&self, name: &str) -> Option<&[f32]> {
         match self.get(name)?.elements() {
-            Elements::F32(values) => Some(values),
+            ElementVec::F32(values) => Some(values),
             _ => None,
         }
     }
@@ -207,7 +207,7 @@ impl Inputs {
     #[must_use]
     pub fn i32(&self, name: &str) -> Option<&[i32]> {
         match self.get(name)?.elements() {
-            Elements::I32(values) => Some(values),
+            ElementVec::I32(values) => Some(values),
             _ => None,
         }
     }
@@ -222,7 +222,7 @@ pub fn count(extents: &[u64]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{DType, Elements, Tensor, TensorSpec};
+    use super::{DType, ElementVec, Tensor, TensorSpec};
     use std::string::ToString;
     use std::vec;
 
@@ -231,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_shape_that_does_not_hold_the_elements_makes_no_tensor() {
-        assert!(Tensor::new(vec![2, 3], Elements::F32(vec![0.0; 5])).is_none());
-        assert!(Tensor::new(vec![u64::MAX, 2], Elements::I32(vec![])).is_none());
-        assert!(Tensor::new(vec![], Elements::I32(vec![7])).is_some());
+        assert!(Tensor::new(vec![2, 3], ElementVec::F32(vec![0.0; 5])).is_none());
+        assert!(Tensor::new(vec![u64::MAX, 2], ElementVec::I32(vec![])).is_none());
+        assert!(Tensor::new(vec![], ElementVec::I32(vec![7])).is_some());
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Every way to run an example on a device: runtime variant, build mode and fanout strategy. What tests go through in a loop,
-//! and what one turn of the loop does, stands here once.
+//! and what one iteration of the loop does, is here once.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::program::Program;
 
 /// One way to run an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct RunMode {
     /// Who builds the graph.
     pub variant: RuntimeVariant,
     /// Whether schedulers run meanwhile.
@@ -21,14 +21,14 @@ pub struct Way {
     pub fanout: FanoutStrategy,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for RunMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { variant, build_mode, fanout } = self;
         write!(f, "{variant}, {build_mode}, {fanout}")
     }
 }
 
-impl Way {
+impl RunMode {
     /// Every way in which a program comes to an end.
     pub fn of(program: Program) -> impl Iterator<Item = Self> {
         program.variants().iter().flat_map(move |&variant| {

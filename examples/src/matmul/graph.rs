@@ -84,9 +84,9 @@ struct Tile {
 /// The sum over K of which each tile is made: a chain of products, which one core runs one after another.
 struct Sum<'a> {
     args: &'a Args,
-    /// Whole products behind the first one.
+    /// Whole products after the first one.
     next: u32,
-    /// Elements of K that are left behind them.
+    /// Elements of K that are left after them.
     rest: u64,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Sum<'a> {
         Ok(Self { args, next: next.map_err(|_| Fault::BUILD_ORCH_ARGS)?, rest })
     }
 
-    /// Where in K each link begins: the first product, those behind it, and the rest.
+    /// Where in K each link begins: the first product, those after it, and the rest.
     fn starts(&self) -> impl Iterator<Item = u64> {
         let (k, depth) = (self.args.k.get(), self.args.tile_k.get());
         let next = (self.next > 0).then_some(depth);
@@ -163,17 +163,17 @@ impl<'a> Sum<'a> {
     }
 }
 
-/// The kernels of a tile: the first product, one of those behind it, and the rest.
+/// The kernels of a tile: the first product, one of those after it, and the rest.
 struct Products {
     first: Call<u64, 9>,
     next: Call<u64, 9>,
     rest: Call<u64, 9>,
-    /// From one of those behind the first to the next.
+    /// From one of those after the first to the next.
     moves: [Variation<'static>; 2],
 }
 
 impl Products {
-    /// The links of the chain; if `next` is zero, the rest stands second. There may be fewer.
+    /// The links of the chain; if `next` is zero, the rest is second. There may be fewer.
     fn links(&self, next: u32) -> [Link<'_>; 3] {
         let (first, rest) = (Link::new(self.first.task()), Link::new(self.rest.task()));
         if next == 0 {

@@ -10,10 +10,11 @@ use pto_host::Device;
 use crate::args::Size;
 use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{
-    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, TensorSpec, parallel,
+    Error, Example, ExampleDescription, Inputs, ParamSpec, Params, Program, TensorSpec, TestSizes,
+    parallel,
 };
 use crate::matmul::graph::{Args, WORDS_PER_ADD, WORDS_PER_CHAIN, WORDS_PER_PRODUCT};
 
@@ -39,13 +40,13 @@ static INPUTS: &[TensorSpec] = &[
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("c", &["m", "n"], "a @ b + d")];
 
 impl Example for Matmul {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "matmul",
             summary: "c = a @ b + d, tiled; products on cube cores, the sum on vector cores",
             program: Program::Graph,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[("m", "130"), ("n", "70"), ("k", "200")],
                 little: &[("m", "70"), ("n", "33"), ("k", "90")],
             },
@@ -67,7 +68,7 @@ impl Example for Matmul {
 
         let given = |name: &str, count: u64| match inputs.f32(name) {
             Some(values) => values.to_vec(),
-            None => Random::new(params.get("seed"), name).units(index(count)),
+            None => Rng::new(params.get("seed"), name).units(index(count)),
         };
         let (a, b, d) = (given("a", a_count), given("b", b_count), given("d", c_count));
         let (a_gm, b_gm, d_gm) = (device.upload(&a)?, device.upload(&b)?, device.upload(&d)?);

@@ -5,7 +5,7 @@ use std::vec::Vec;
 use crate::args::Size;
 use crate::host::error::invalid;
 use crate::host::job::index;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{Error, Inputs, Params};
 use crate::moe_layer::stream::Args;
@@ -13,7 +13,7 @@ use crate::streaming::LINE;
 
 /// The parameters, checked against each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct MoeShape {
     /// Tokens.
     pub tokens: Size,
     /// Elements of a token.
@@ -28,7 +28,7 @@ pub struct Shape {
     pub tile_n: Size,
 }
 
-impl Shape {
+impl MoeShape {
     /// The shape that the parameters describe.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Shape {
 
 /// Everything that the program and the reference work on.
 #[derive(Clone, Debug)]
-pub struct Tensors {
+pub struct MoeTensors {
     /// tokens, hidden.
     pub x: Vec<f32>,
     /// hidden, experts.
@@ -109,16 +109,16 @@ pub struct Tensors {
     pub wd: Vec<f32>,
 }
 
-impl Tensors {
+impl MoeTensors {
     /// What the user gave; of the rest, what the seed draws.
     #[must_use]
-    pub fn new(shape: &Shape, seed: u64, inputs: &Inputs) -> Self {
+    pub fn new(shape: &MoeShape, seed: u64, inputs: &Inputs) -> Self {
         let given = |name: &str, count: u64, fan_in: Option<Size>| match inputs.f32(name) {
             Some(values) => values.to_vec(),
             None => {
                 // Products of weights have the variance of what they are taken of.
                 let scale = fan_in.map_or(1.0, |fan_in| (3.0 / fan_in.get() as f32).sqrt());
-                let units = Random::new(seed, name).units(index(count));
+                let units = Rng::new(seed, name).units(index(count));
                 units.into_iter().map(|unit| unit * scale).collect()
             }
         };

@@ -13,9 +13,10 @@ use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::rounding::Rounded;
 use crate::host::{
-    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec,
+    TestSizes,
 };
-use crate::moe_layer::inputs::{Shape, Tensors};
+use crate::moe_layer::inputs::{MoeShape, MoeTensors};
 use crate::moe_layer::reference::{judge, logits, output};
 use crate::moe_layer::stream::Args;
 use crate::streaming::LINE;
@@ -59,13 +60,13 @@ pub(crate) static OUTPUTS: &[TensorSpec] = &[
 ];
 
 impl Example for MoeLayer {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "moe_layer",
             summary: "a mixture of experts, of which those without tokens do not run; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[
                     ("tokens", "11"),
                     ("hidden", "60"),
@@ -94,13 +95,13 @@ impl Example for MoeLayer {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let shape = Shape::new(params)?;
+        let shape = MoeShape::new(params)?;
         let mut args = Args { chained: chained(device, &shape), ..shape.args() };
         let size = GraphSize::streamed(args.tasks());
         check_room(device, &shape.elements(), &size)?;
-        let tensors = Tensors::new(&shape, params.get("seed"), inputs);
-        let buffers = Buffers::new(&shape, &tensors, device)?;
-        buffers.place(&mut args);
+        let tensors = MoeTensors::new(&shape, params.get("seed"), inputs);
+        let buffers = MoeBuffers::new(&shape, &tensors, device)?;
+        buffers.fill_args(&mut args);
         let logits = logits(&shape, &tensors);
         let words = args.words().to_vec();
         let check = ExpertsCheck { shape, tensors, logits, buffers, expected: None };
@@ -113,7 +114,7 @@ const CHAIN_NS: u64 = 50_000;
 
 /// How many tiles of a product a chain has: so many that each cube core gets about one chain of the experts that have tokens, but no more than fit
 /// [`CHAIN_NS`]. The chains of an expert are of about one length.
-pub(crate) fn chained(device: &Device, shape: &Shape) -> Size {
+pub(crate) fn chained(device: &Device, shape: &MoeShape) -> Size {
     let [tokens, hidden, inner] = [shape.tokens, shape.hidden, shape.intermediate].map(Size::get);
     let [experts, top_k, tile] = [shape.experts, shape.top_k, shape.tile_n].map(Size::get);
     let words = [0, 0, 0, 0, tile.min(inner), hidden, hidden, inner, inner];
@@ -128,7 +129,7 @@ pub(crate) fn chained(device: &Device, shape: &Shape) -> Size {
 }
 
 /// Everything in the memory of the device.
-pub(crate) struct Buffers {
+pub(crate) struct MoeBuffers {
     /// x, router, gates, up and down projections.
     inputs: [DeviceBuffer<f32>; 5],
     out: DeviceBuffer<f32>,
@@ -138,13 +139,13 @@ pub(crate) struct Buffers {
     ran: DeviceBuffer<i32>,
 }
 
-impl Buffers {
+impl MoeBuffers {
     pub(crate) fn new(
-        shape: &Shape,
-        tensors: &Tensors,
+        shape: &MoeShape,
+        tensors: &MoeTensors,
         device: &Device,
     ) -> Result<Self, DeviceError> {
-        let Tensors { x, router, wg, wu, wd } = tensors;
+        let MoeTensors { x, router, wg, wu, wd } = tensors;
         let [_, _, _, choices, marks] = shape.counts().map(index);
         Ok(Self {
             inputs: [
@@ -162,7 +163,7 @@ impl Buffers {
         })
     }
 
-    pub(crate) fn place(&self, args: &mut Args) {
+    pub(crate) fn fill_args(&self, args: &mut Args) {
         [args.x, args.router, args.wg, args.wu, args.wd] =
             [0, 1, 2, 3, 4].map(|input: usize| self.inputs[input].address());
         args.out = self.out.address();
@@ -175,10 +176,10 @@ impl Buffers {
 
 /// The layer, and what its result should be.
 pub(crate) struct ExpertsCheck {
-    pub(crate) shape: Shape,
-    pub(crate) tensors: Tensors,
+    pub(crate) shape: MoeShape,
+    pub(crate) tensors: MoeTensors,
     pub(crate) logits: Vec<Vec<Rounded>>,
-    pub(crate) buffers: Buffers,
+    pub(crate) buffers: MoeBuffers,
     /// The output for these choices, once computed.
     pub(crate) expected: Option<(Vec<i32>, Vec<Expected>)>,
 }
@@ -199,7 +200,7 @@ impl ExpertsCheck {
 
 impl Check for ExpertsCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
-        let Buffers { out, weights, choices, counts, ran, .. } = &mut self.buffers;
+        let MoeBuffers { out, weights, choices, counts, ran, .. } = &mut self.buffers;
         out.write(&vec![UNWRITTEN; out.len()])?;
         weights.write(&vec![UNWRITTEN; weights.len()])?;
         choices.write(&vec![-1; choices.len()])?;

@@ -6,15 +6,15 @@
 use std::vec::Vec;
 use std::{format, vec};
 
-use crate::host::check::{Expected, Place, Verdict};
+use crate::host::check::{ElementPosition, Expected, Verdict};
 use crate::host::job::index;
 use crate::host::parallel;
 use crate::host::rounding::{Rounded, project, silu_mul, sum};
-use crate::moe_layer::inputs::{Shape, Tensors};
+use crate::moe_layer::inputs::{MoeShape, MoeTensors};
 
 /// The logits of each token.
 #[must_use]
-pub fn logits(shape: &Shape, tensors: &Tensors) -> Vec<Vec<Rounded>> {
+pub fn logits(shape: &MoeShape, tensors: &MoeTensors) -> Vec<Vec<Rounded>> {
     let experts = index(shape.experts.get());
     let token = |x: &[f32]| project(&exact(x), &tensors.router, experts);
     tensors.x.chunks(index(shape.hidden.get())).map(token).collect()
@@ -22,23 +22,23 @@ pub fn logits(shape: &Shape, tensors: &Tensors) -> Vec<Vec<Rounded>> {
 
 /// Whether the choices are the largest logits of each token, in order, as far as roundings let that be known.
 #[must_use]
-pub fn judge(shape: &Shape, logits: &[Vec<Rounded>], choices: &[i32]) -> Verdict {
+pub fn judge(shape: &MoeShape, logits: &[Vec<Rounded>], choices: &[i32]) -> Verdict {
     let top_k = index(shape.top_k.get());
     let mut wrong = logits.len().abs_diff(choices.len() / top_k) as u64;
-    let mut place = None;
+    let mut first_wrong = None;
     for ((token, logits), chosen) in (0..).zip(logits).zip(choices.chunks(top_k)) {
         if are_largest(logits, chosen) {
             continue;
         }
         wrong += 1;
-        place.get_or_insert_with(|| Place {
+        first_wrong.get_or_insert_with(|| ElementPosition {
             tensor: "choices",
             index: vec![token],
             found: format!("{chosen:?}"),
             expected: format!("{:?}", largest(logits, top_k)),
         });
     }
-    Verdict::exact(logits.len() as u64, wrong, place)
+    Verdict::exact(logits.len() as u64, wrong, first_wrong)
 }
 
 /// The experts with the largest logits, the largest first.
@@ -68,8 +68,8 @@ fn are_largest(logits: &[Rounded], chosen: &[i32]) -> bool {
 /// The output, for these choices, which are numbers of experts.
 #[must_use]
 pub fn output(
-    shape: &Shape,
-    tensors: &Tensors,
+    shape: &MoeShape,
+    tensors: &MoeTensors,
     logits: &[Vec<Rounded>],
     choices: &[i32],
 ) -> Vec<Expected> {
@@ -94,7 +94,7 @@ pub fn output(
 }
 
 /// What one expert makes of a token.
-fn mlp(shape: &Shape, tensors: &Tensors, expert: usize, x: &[Rounded]) -> Vec<Rounded> {
+fn mlp(shape: &MoeShape, tensors: &MoeTensors, expert: usize, x: &[Rounded]) -> Vec<Rounded> {
     let (hidden, inner) = (index(shape.hidden.get()), index(shape.intermediate.get()));
     let own = expert * hidden * inner..(expert + 1) * hidden * inner;
     let gate = project(x, &tensors.wg[own.clone()], inner);

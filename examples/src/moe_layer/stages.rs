@@ -1,4 +1,4 @@
-//! The stages of a mixture of experts that stand before its experts, with derived edges, for programs that put transfers behind them
+//! The stages of a mixture of experts that come before its experts, with derived edges, for programs that add transfers after them
 //! (`ep_moe`). The kernels are those of `stream.rs`, one task each.
 
 use pto_abi::GmAddr;
@@ -10,7 +10,7 @@ use crate::args::{Size, tiles};
 use crate::streaming::{dense, extent, floats, part, submit};
 
 /// The tensors of the layer.
-pub(crate) struct Layer<'a, 's> {
+pub(crate) struct MoeStages<'a, 's> {
     pub(crate) args: &'a Args,
     /// `[tokens, hidden]`.
     pub(crate) x: TensorView<'s>,
@@ -24,7 +24,7 @@ pub(crate) struct Layer<'a, 's> {
     logits: TensorView<'s>,
 }
 
-impl<'a, 's> Layer<'a, 's> {
+impl<'a, 's> MoeStages<'a, 's> {
     pub(crate) fn new<G: StreamBuilder>(
         scope: &mut Scope<'s, '_, G>,
         args: &'a Args,

@@ -14,7 +14,7 @@
 //!   moe_scatter  (AIV, tiles)  out += weight * rows
 //! ```
 //! The program does not wait for the router: it submits the tasks of all experts. Those between `moe_list` and `moe_scatter` have a
-//! predicate, that the expert has an entry: without one they complete without running. How many rows a task has stands in memory.
+//! predicate, that the expert has an entry: without one they complete without running. How many rows a task has is in memory.
 //! The scatters of a tile of `out` are in order, so that its sums are the same in every run. One chain has those of some experts,
 //! because each dispatch in this order takes its time; for an expert without an entry a scatter adds nothing. Experts are submitted in
 //! waves: first what begins the experts of a wave, and then the rest, so that cores have work while the program is submitted.
@@ -32,7 +32,7 @@ use pto_graph::{
 };
 
 use crate::args::{Size, tiles};
-use crate::streaming::{F32, LINE, Stage, dense, extent, floats, moves, tile};
+use crate::streaming::{F32, LINE, StageTasks, dense, extent, floats, moves, tile};
 
 /// Experts whose entries one core lists in one dispatch.
 const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
@@ -102,15 +102,15 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
     args.check()?;
     stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
-        let layer = Layer::new(scope, &args)?;
+        let layer = MoeStream::new(scope, &args)?;
         let stream = &mut **scope;
         let begun = layer.begin(stream)?;
         let routed = layer.route(stream)?;
-        let mut listed = Stage::new();
+        let mut listed = StageTasks::new();
         for experts in tiles(args.experts.get(), LISTED) {
             layer.list(stream, experts, (routed.tasks(), &mut listed))?;
         }
-        let (mut last, mut steps) = (Stage::new(), Steps::default());
+        let (mut last, mut steps) = (StageTasks::new(), Steps::default());
         for experts in tiles(args.experts.get(), WAVE_OF_EXPERTS) {
             last = layer.experts(stream, experts, (&listed, begun), (last, &mut steps))?;
         }
@@ -119,7 +119,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 /// The tensors of the layer.
-struct Layer<'a> {
+struct MoeStream<'a> {
     args: &'a Args,
     /// `[tokens, experts]`.
     logits: GmAddr,
@@ -173,7 +173,7 @@ impl Step {
 const PRODUCTS: usize = 8;
 
 /// An expert, and the products that were submitted for it last.
-type Computed<'a> = Option<(Expert<'a>, Stage<PRODUCTS>)>;
+type Computed<'a> = Option<(Expert<'a>, StageTasks<PRODUCTS>)>;
 
 impl Args {
     /// Every tensor can be addressed.
@@ -205,7 +205,7 @@ impl Args {
     }
 }
 
-impl<'a> Layer<'a> {
+impl<'a> MoeStream<'a> {
     fn new<G: StreamBuilder>(
         scope: &mut Scope<'_, '_, G>,
         args: &'a Args,
@@ -219,7 +219,7 @@ impl<'a> Layer<'a> {
         })
     }
 
-    fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<Stage, BuildError> {
+    fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<StageTasks, BuildError> {
         let args = self.args;
         let [tokens, hidden, experts, top_k] =
             [args.tokens, args.hidden, args.experts, args.top_k].map(Size::get);
@@ -227,7 +227,7 @@ impl<'a> Layer<'a> {
         let product =
             library::matmul(x, router, logits, tokens, experts, hidden, hidden, experts, experts);
         let product = stream.submit(product.task(), &[])?;
-        let mut stage = Stage::new();
+        let mut stage = StageTasks::new();
         for (token, tokens) in tiles(tokens, ROUTED) {
             let logits = logits.offset(token * experts * F32);
             let [choices, weights] =
@@ -257,7 +257,7 @@ impl<'a> Layer<'a> {
         &self,
         stream: &mut G,
         (first, count): (u64, u64),
-        (after, listed): (&[TaskId], &mut Stage),
+        (after, listed): (&[TaskId], &mut StageTasks),
     ) -> Result<(), BuildError> {
         let args = self.args;
         let entries = args.tokens.get() * args.top_k.get();
@@ -269,28 +269,28 @@ impl<'a> Layer<'a> {
         listed.chain(stream, &links, after)
     }
 
-    /// Submits some experts, behind their lists: the first products of all of them, so that all cores have work soon, and then the others, and what
-    /// adds the results, behind the scatters of the experts before, or the copy of all tokens. Returns their own scatters.
+    /// Submits some experts, after their lists: the first products of all of them, so that all cores have work soon, and then the others, and what
+    /// adds the results, after the scatters of the experts before, or the copy of all tokens. Returns their own scatters.
     fn experts<G: StreamBuilder>(
         &self,
         stream: &mut G,
         (first, count): (u64, u64),
-        (listed, begun): (&Stage, TaskId),
-        (last, steps): (Stage, &mut Steps),
-    ) -> Result<Stage, BuildError> {
+        (listed, begun): (&StageTasks, TaskId),
+        (last, steps): (StageTasks, &mut Steps),
+    ) -> Result<StageTasks, BuildError> {
         stream.scope(DependencyMode::MANUAL, |scope| {
             let mut computed: [Computed<'_>; WAVE] = [const { None }; WAVE];
             // The results of all in one tensor, so that one link of a chain adds those of several experts.
             let all =
                 scope.tensor(ElementType::F32, &[extent(count)?, extent(self.args.results())?])?;
-            for (number, place) in (first..first + count).zip(&mut computed) {
+            for (number, entry) in (first..first + count).zip(&mut computed) {
                 let results = all.address().offset((number - first) * self.args.results() * F32);
                 let expert = self.expert(scope, number, results)?;
                 let stream = &mut **scope;
                 let list = usize::try_from(number / LISTED).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
                 let gathered = expert.gather(stream, listed.at(list)?, &mut steps.gather)?;
                 let gated = expert.gated(stream, gathered, &mut steps.gated)?;
-                *place = Some((expert, gated));
+                *entry = Some((expert, gated));
             }
             let stream = &mut **scope;
             for (expert, products) in computed.iter_mut().flatten() {
@@ -327,16 +327,16 @@ impl<'a> Layer<'a> {
         })
     }
 
-    /// `out += weight * results`: a chain for each tile, in the order of the experts, behind that of the experts before.
+    /// `out += weight * results`: a chain for each tile, in the order of the experts, after that of the experts before.
     #[inline(never)]
     fn scatter<G: StreamBuilder>(
         &self,
         stream: &mut G,
         computed: &[Computed<'_>],
-        (begun, last): (TaskId, &Stage),
-    ) -> Result<Stage, BuildError> {
+        (begun, last): (TaskId, &StageTasks),
+    ) -> Result<StageTasks, BuildError> {
         let width = self.args.tile_n.non_zero();
-        let mut scattered = Stage::new();
+        let mut scattered = StageTasks::new();
         for (index, tile) in tiles(self.args.hidden.get(), width).enumerate() {
             let before = if last.tasks().is_empty() { begun } else { last.at(index)? };
             let product =
@@ -349,7 +349,7 @@ impl<'a> Layer<'a> {
             }
             let Some((first, _)) = computed.iter().flatten().next() else { continue };
             let scatter = first.scatter(tile);
-            // Results, lists and counts of experts stand one behind the other.
+            // Results, lists and counts of experts are one after the other.
             let varies =
                 [moves(0, self.args.results()), moves(1, self.args.listed()), moves(2, LINE)];
             let links = [Link::new(scatter.task()).times(extent(count as u64)?).varying(&varies)];
@@ -424,9 +424,9 @@ impl Expert<'_> {
         stream: &mut G,
         gathered: TaskId,
         step: &mut Step,
-    ) -> Result<Stage<PRODUCTS>, BuildError> {
+    ) -> Result<StageTasks<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
-        let mut last = Stage::narrow();
+        let mut last = StageTasks::narrow();
         for (col, cols) in tiles(inner, self.args.group()) {
             let cut = Cut::of(cols, self.args.tile_n);
             let both = [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
@@ -480,9 +480,9 @@ impl Expert<'_> {
         stream: &mut G,
         gated: TaskId,
         step: &mut Step,
-    ) -> Result<Stage<PRODUCTS>, BuildError> {
+    ) -> Result<StageTasks<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
-        let mut products = Stage::narrow();
+        let mut products = StageTasks::narrow();
         for (col, cols) in tiles(hidden, self.args.group()) {
             let cut = Cut::of(cols, self.args.tile_n);
             let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
@@ -531,7 +531,7 @@ impl Multiplied<'_> {
     }
 
     /// The kernels of some tiles. Sizes: the elements of a sum, and the columns of the matrix.
-    fn calls(&self, cut: &Cut, [depth, columns]: [u64; 2]) -> Calls<9> {
+    fn calls(&self, cut: &Cut, [depth, columns]: [u64; 2]) -> TileCalls<9> {
         cut.calls(|at, cols| {
             let [rows, weights, to, count] = self.arguments(at);
             library::moe_matmul(rows, weights, to, count, cols, depth, depth, columns, columns)
@@ -540,7 +540,7 @@ impl Multiplied<'_> {
 }
 
 /// The kernel of the first whole tile of a cut, and that of the last tile, which is narrower.
-struct Calls<const N: usize> {
+struct TileCalls<const N: usize> {
     whole: Call<u64, N>,
     rest: Call<u64, N>,
 }
@@ -571,14 +571,14 @@ impl Cut {
     }
 
     /// The kernels, by where their columns begin, and how many these are.
-    fn calls<const N: usize>(&self, of: impl Fn(u64, u64) -> Call<u64, N>) -> Calls<N> {
-        Calls { whole: of(0, self.width), rest: of(self.rest_at(), self.rest) }
+    fn calls<const N: usize>(&self, of: impl Fn(u64, u64) -> Call<u64, N>) -> TileCalls<N> {
+        TileCalls { whole: of(0, self.width), rest: of(self.rest_at(), self.rest) }
     }
 
     /// A link of the whole tiles, whose arguments vary so, and one of the last tile, as far as there are such.
     fn links<'l, const N: usize>(
         &self,
-        calls: &'l Calls<N>,
+        calls: &'l TileCalls<N>,
         varies: &'l [Variation<'l>],
     ) -> Result<Links<'l>, BuildError> {
         let rest = Link::new(calls.rest.task());
@@ -607,8 +607,8 @@ impl<'l> Links<'l> {
 
     /// One more; there are at most two of a cut.
     fn push(&mut self, link: Link<'l>) {
-        if let Some(place) = self.links.get_mut(self.count) {
-            *place = link;
+        if let Some(entry) = self.links.get_mut(self.count) {
+            *entry = link;
         }
         self.count += 1;
     }

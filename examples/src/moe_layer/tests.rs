@@ -1,8 +1,8 @@
 //! Tests of `moe_layer`: the program on a simulated device, and what its reference admits.
 
 use crate::host::rounding::Rounded;
-use crate::host::{Elements, Inputs, Params, Tensor};
-use crate::moe_layer::inputs::Shape;
+use crate::host::{ElementVec, Inputs, Params, Tensor};
+use crate::moe_layer::inputs::MoeShape;
 use crate::moe_layer::job::{MoeLayer, PARAMS, chained};
 use crate::moe_layer::reference::judge;
 use crate::testing::{attempt, attempt_in, with_kernels_of};
@@ -36,7 +36,7 @@ fn ran(given: &[(&str, &str)], inputs: &Inputs) -> Vec<i32> {
     assert!(verdict.passed(), "{given:?}: {verdict:?}");
     let outputs = prepared.outputs().unwrap();
     let ran = match outputs.into_iter().find(|(name, _)| *name == "ran").unwrap().1.elements() {
-        Elements::I32(ran) => ran.clone(),
+        ElementVec::I32(ran) => ran.clone(),
         _ => unreachable!("a count is an integer"),
     };
     // All tasks of an expert but the one that lists its entries, and those that add its results.
@@ -82,7 +82,7 @@ fn chains_are_about_as_many_as_cores() {
         let of = (with_kernels_of(ns), RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
         let (_, mut prepared, device) =
             attempt_in(of, &MoeLayer, &params, &Inputs::default()).unwrap();
-        let shape = Shape::new(&params).unwrap();
+        let shape = MoeShape::new(&params).unwrap();
         assert_eq!(chained(&device, &shape).get(), length, "{experts} experts, {ns} ns");
         assert!(prepared.verify().unwrap().passed(), "{experts} experts, {ns} ns");
     }
@@ -103,7 +103,7 @@ fn an_expert_without_tokens_does_not_run() {
 
 #[test]
 fn choices_are_judged_by_the_logits() {
-    let shape = Shape::new(&params(&[("tokens", "1"), ("experts", "4")])).unwrap();
+    let shape = MoeShape::new(&params(&[("tokens", "1"), ("experts", "4")])).unwrap();
     let of = |value: f64| Rounded { value, variance: 1e-14 };
     let is_right = |logits: [f64; 4], chosen: [i32; 2]| {
         judge(&shape, &[logits.map(of).to_vec()], &chosen).passed()
@@ -119,6 +119,6 @@ fn choices_are_judged_by_the_logits() {
 
 #[test]
 fn a_token_has_different_experts() {
-    let error = Shape::new(&params(&[("top_k", "13")])).unwrap_err().to_string();
+    let error = MoeShape::new(&params(&[("top_k", "13")])).unwrap_err().to_string();
     assert!(error.contains("top_k = 13 is more than experts = 12"), "{error}");
 }

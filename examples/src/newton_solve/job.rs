@@ -11,10 +11,11 @@ use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::parallel;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{
-    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec,
+    TestSizes,
 };
 use crate::newton_solve::reference::{Solution, System};
 use crate::newton_solve::stream::{Args, MAX_WAVE, NOT_CONVERGED};
@@ -68,13 +69,13 @@ static OUTPUTS: &[TensorSpec] = &[
 ];
 
 impl Example for NewtonSolve {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "newton_solve",
             summary: "linear equations by Newton's iteration; the program reads when to stop; both kinds of cores",
             program: Program::TensorsAndValues,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[
                     ("batch", "5"),
                     ("n", "40"),
@@ -108,7 +109,7 @@ impl Example for NewtonSolve {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let shape = Shape::new(params)?;
+        let shape = SolveShape::new(params)?;
         let [batch, n, columns] = [shape.batch, shape.n, shape.columns].map(Size::get);
         let (matrices, sides) = (count(&[batch, n, n]), count(&[batch, n, columns]));
         let mut args = shape.args();
@@ -120,7 +121,7 @@ impl Example for NewtonSolve {
         };
         let b = match inputs.f32("b") {
             Some(values) => values.to_vec(),
-            None => Random::new(params.get("seed"), "b").units(index(sides)),
+            None => Rng::new(params.get("seed"), "b").units(index(sides)),
         };
         let (a_gm, b_gm) = (device.upload(&a)?, device.upload(&b)?);
         let (out, iterations) = (device.zeroed(index(sides))?, device.zeroed(index(batch))?);
@@ -136,7 +137,7 @@ impl Example for NewtonSolve {
 
 /// The parameters, checked.
 #[derive(Clone, Copy)]
-struct Shape {
+struct SolveShape {
     batch: Size,
     n: Size,
     columns: Size,
@@ -147,7 +148,7 @@ struct Shape {
     limit: u64,
 }
 
-impl Shape {
+impl SolveShape {
     fn new(params: &Params) -> Result<Self, Error> {
         let digits = i32::try_from(params.get("digits"));
         let digits = digits.map_err(|_| invalid!("parameter 'digits' is too large"))?;
@@ -185,9 +186,9 @@ impl Shape {
 
 /// Matrices `1 + spread * g / sqrt(n)`, from easy ones, with which the iteration ends early, to harder ones.
 #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
-fn drawn(shape: &Shape, seed: u64) -> Vec<f32> {
+fn drawn(shape: &SolveShape, seed: u64) -> Vec<f32> {
     let (batch, n) = (index(shape.batch.get()), index(shape.n.get()));
-    let mut random = Random::new(seed, "a");
+    let mut random = Rng::new(seed, "a");
     let mut a = Vec::with_capacity(batch * n * n);
     for system in 0..batch {
         let spread = 0.1 + 0.9 * system as f64 / batch as f64;
@@ -205,7 +206,7 @@ type Solutions = (Vec<Expected>, Vec<(i32, i32)>);
 
 /// The systems, and what should come out.
 struct SystemsCheck {
-    shape: Shape,
+    shape: SolveShape,
     a: Vec<f32>,
     b: Vec<f32>,
     out: DeviceBuffer<f32>,
@@ -232,7 +233,7 @@ impl SystemsCheck {
         });
         let (mut out, mut iterations) = (Vec::new(), Vec::new());
         for solution in solutions {
-            // The device came to an end where it should not have: whatever stands there is wrong.
+            // The device came to an end where it should not have: its values are wrong.
             let none = Expected { value: f64::NAN, tolerance: 0.0 };
             let none = || Solution { out: vec![none; n * columns], iterations: (-1, -1) };
             let solution = solution.unwrap_or_else(none);

@@ -16,7 +16,7 @@ use pto_aicore_kernels::library;
 use pto_graph::call::InPlace;
 use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
-use crate::args::{Size, Word, tiles};
+use crate::args::{OrchWord, Size, tiles};
 use crate::streaming::{LINE, dense, extent, floats, part, submit, tile};
 
 /// Systems of a wave, at most: one bit of a word for each.

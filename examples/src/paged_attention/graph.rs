@@ -8,7 +8,7 @@
 //!
 //! A *unit* is one such row of four tasks, with scratch of its own. Each kernel is a chain over some heads and blocks of one request:
 //! one core runs it for all of them. Requests run side by side, those with long contexts first, because these take longest. The host says in which order that
-//! is, and how long chains are, because it knows what kernels cost. What is left of a context behind its whole runs comes after the whole runs of others, so
+//! is, and how long chains are, because it knows what kernels cost. What is left of a context after its whole runs comes after the whole runs of others, so
 //! that the last chains are short. Context lengths and block numbers are read from GM.
 
 use heapless::Vec;
@@ -16,7 +16,7 @@ use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
 pub use super::row::BAD_BLOCK;
-use super::row::{Cache, Cut, Row, Scratch};
+use super::row::{Cache, Cut, RequestHeads, Scratch};
 pub(crate) use super::row::{F32, I32};
 use crate::args::{Size, check_elements, tiles};
 
@@ -95,9 +95,9 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     args.check()?;
     let cut = Cut::of(args.chained, args.kv_heads);
     let cache = args.rows_cache(cut.run);
-    let (mut rows, mut unit): (Vec<Row<'_>, ROWS>, _) = (Vec::new(), 0);
-    for place in 0..args.batch.get() {
-        let request = args.request(graph, place)?;
+    let (mut rows, mut unit): (Vec<RequestHeads<'_>, ROWS>, _) = (Vec::new(), 0);
+    for position in 0..args.batch.get() {
+        let request = args.request(graph, position)?;
         let tokens = args.tokens(graph, request)?;
         for (kv_head, heads) in tiles(args.kv_heads.get(), cut.heads) {
             if rows.is_full() {
@@ -119,7 +119,11 @@ const ROWS: usize = 32;
 /// Submits rows: first the whole runs of all of them, and then what is left of them, less than a run each, the longest first. Chains that are submitted
 /// last end last, and so they are to be short.
 #[inline(never)]
-fn submit<G: GraphBuilder>(graph: &mut G, rows: &[Row<'_>], run: usize) -> Result<(), BuildError> {
+fn submit<G: GraphBuilder>(
+    graph: &mut G,
+    rows: &[RequestHeads<'_>],
+    run: usize,
+) -> Result<(), BuildError> {
     let mut updates = [None; ROWS];
     for (row, update) in rows.iter().zip(&mut updates) {
         *update = row.submit_blocks(graph, 0..row.blocks() - row.rest(), (&[], None))?;
@@ -141,9 +145,9 @@ impl Args {
         if is_usable { Ok(tokens) } else { Err(BuildError::Failed(BAD_CONTEXT_LEN)) }
     }
 
-    /// The request that is submitted in this place.
-    fn request<G: GraphBuilder>(&self, graph: &G, place: u64) -> Result<u64, BuildError> {
-        let request = graph.read_u32(self.order.offset(place * I32))?.into();
+    /// The request that is submitted at this index.
+    fn request<G: GraphBuilder>(&self, graph: &G, position: u64) -> Result<u64, BuildError> {
+        let request = graph.read_u32(self.order.offset(position * I32))?.into();
         if request < self.batch.get() { Ok(request) } else { Err(BuildError::Failed(BAD_ORDER)) }
     }
 
@@ -158,7 +162,7 @@ impl Args {
         cache: &'c Cache,
         (request, kv_head, heads): (u64, u64, u64),
         (unit, tokens): (u64, u64),
-    ) -> Result<Row<'c>, Fault> {
+    ) -> Result<RequestHeads<'c>, Fault> {
         let (rows, dim, size) = (self.rows.get(), self.head_dim.get(), self.block_size.get());
         let pair = request * self.kv_heads.get() + kv_head;
         let at = |tensor: GmAddr, element: u64| tensor.offset(element * F32);
@@ -171,6 +175,6 @@ impl Args {
         let (q, out) = (at(self.q, pair * rows * dim), at(self.out, pair * rows * dim));
         let table = self.block_table.offset(request * self.max_blocks.get() * I32);
         let heads = usize::try_from(heads).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
-        Ok(Row { cache, q, out, kv_head, heads, tokens, table, scratch })
+        Ok(RequestHeads { cache, q, out, kv_head, heads, tokens, table, scratch })
     }
 }

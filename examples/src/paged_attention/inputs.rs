@@ -6,13 +6,13 @@ use std::vec::Vec;
 use crate::args::Size;
 use crate::host::error::invalid;
 use crate::host::job::index;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{Error, Inputs, Params};
 
 /// The parameters, checked against each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct AttentionShape {
     /// Requests.
     pub batch: Size,
     /// Heads of the cache.
@@ -29,7 +29,7 @@ pub struct Shape {
     pub max_context: u64,
 }
 
-impl Shape {
+impl AttentionShape {
     /// The shape that the parameters describe.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Shape {
 
 /// Everything that the graph and the reference work on.
 #[derive(Clone, Debug)]
-pub struct Tensors {
+pub struct AttentionTensors {
     /// Queries: batch, heads, `head_dim`.
     pub q: Vec<f32>,
     /// Keys: `num_blocks`, `block_size`, `kv_heads`, `head_dim`.
@@ -112,7 +112,11 @@ pub(crate) struct Contexts {
 
 impl Contexts {
     /// Checks or draws the context lengths.
-    pub(crate) fn new(shape: &Shape, params: &Params, inputs: &Inputs) -> Result<Self, Error> {
+    pub(crate) fn new(
+        shape: &AttentionShape,
+        params: &Params,
+        inputs: &Inputs,
+    ) -> Result<Self, Error> {
         let lens = context_lens(shape, params, inputs)?;
         let blocks = lens.iter().map(|len| shape.blocks_of(tokens(*len))).sum();
         let num_blocks = num_blocks(params, inputs, blocks)?;
@@ -120,12 +124,12 @@ impl Contexts {
     }
 
     /// Units of the graph: one for each block and head of the cache.
-    pub(crate) const fn units(&self, shape: &Shape) -> u64 {
+    pub(crate) const fn units(&self, shape: &AttentionShape) -> u64 {
         self.blocks.saturating_mul(shape.kv_heads.get())
     }
 
     /// The elements of everything in the memory of the device: tensors, tables and the scratch of all units.
-    pub(crate) fn elements(&self, shape: &Shape) -> [u64; 9] {
+    pub(crate) fn elements(&self, shape: &AttentionShape) -> [u64; 9] {
         let (units, rows, batch) = (self.units(shape), shape.rows.get(), shape.batch.get());
         let (q, cache) = (count(&shape.q()), shape.cache(self.num_blocks));
         let scores = count(&[units, rows, shape.block_size.get()]);
@@ -147,7 +151,7 @@ impl Contexts {
     /// Checks or draws the block table. Only when there is room for it.
     pub(crate) fn block_table(
         &self,
-        shape: &Shape,
+        shape: &AttentionShape,
         params: &Params,
         inputs: &Inputs,
     ) -> Result<Vec<i32>, Error> {
@@ -158,17 +162,17 @@ impl Contexts {
     }
 }
 
-impl Tensors {
+impl AttentionTensors {
     /// Adds queries, keys, values and the block table to the contexts. Only when there is room for them.
     pub(crate) fn new(
-        shape: &Shape,
+        shape: &AttentionShape,
         contexts: Contexts,
         params: &Params,
         inputs: &Inputs,
     ) -> Result<Self, Error> {
         let given = |name: &str, count: u64| match inputs.f32(name) {
             Some(values) => values.to_vec(),
-            None => Random::new(params.get("seed"), name).units(index(count)),
+            None => Rng::new(params.get("seed"), name).units(index(count)),
         };
         let block_table = contexts.block_table(shape, params, inputs)?;
         let cache = shape.cache(contexts.num_blocks);
@@ -183,7 +187,11 @@ impl Tensors {
     }
 }
 
-fn context_lens(shape: &Shape, params: &Params, inputs: &Inputs) -> Result<Vec<i32>, Error> {
+fn context_lens(
+    shape: &AttentionShape,
+    params: &Params,
+    inputs: &Inputs,
+) -> Result<Vec<i32>, Error> {
     let longest = shape.max_context;
     if let Some(lens) = inputs.i32("context_lens") {
         for (request, len) in lens.iter().enumerate() {
@@ -196,7 +204,7 @@ fn context_lens(shape: &Shape, params: &Params, inputs: &Inputs) -> Result<Vec<i
         }
         return Ok(lens.to_vec());
     }
-    let mut random = Random::new(params.get("seed"), "context_lens");
+    let mut random = Rng::new(params.get("seed"), "context_lens");
     let draw = |_| i32::try_from(1 + random.below(longest));
     let lens: Result<_, _> = (0..shape.batch.get()).map(draw).collect();
     lens.map_err(|_| invalid!("max_context = {longest} is more than an i32 can say; lower it"))
@@ -231,8 +239,8 @@ fn tokens(len: i32) -> u64 {
 }
 
 impl Contexts {
-    /// Every block that a context uses must be in the cache. Entries behind the context are not looked at.
-    fn check_table(&self, shape: &Shape, table: &[i32]) -> Result<(), Error> {
+    /// Every block that a context uses must be in the cache. Entries after the context are not looked at.
+    fn check_table(&self, shape: &AttentionShape, table: &[i32]) -> Result<(), Error> {
         let rows = table.chunks(index(shape.max_blocks.get()));
         for (request, (row, len)) in rows.zip(&self.lens).enumerate() {
             let used = index(shape.blocks_of(tokens(*len)));
@@ -250,7 +258,7 @@ impl Contexts {
     }
 
     /// Gives each request blocks of its own, all over the cache.
-    fn draw_table(&self, shape: &Shape, params: &Params) -> Result<Vec<i32>, Error> {
+    fn draw_table(&self, shape: &AttentionShape, params: &Params) -> Result<Vec<i32>, Error> {
         let Self { blocks: needed, num_blocks, .. } = self;
         if needed > num_blocks {
             return Err(invalid!(
@@ -259,7 +267,7 @@ impl Contexts {
             ));
         }
         let mut blocks: Vec<i32> = (0..).take(index(*num_blocks)).collect();
-        Random::new(params.get("seed"), "block_table").shuffle(&mut blocks);
+        Rng::new(params.get("seed"), "block_table").shuffle(&mut blocks);
         let width = index(shape.max_blocks.get());
         let mut table = vec![-1; index(shape.batch.get()) * width];
         let mut next = blocks.into_iter();

@@ -9,10 +9,10 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 use crate::args::Size;
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::{
-    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, ParamSpec, Params, Program, TensorSpec, TestSizes,
 };
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
-use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
+use crate::paged_attention::inputs::{AttentionShape, AttentionTensors, Contexts};
 use crate::paged_attention::reference::reference;
 use crate::paged_attention::row::Cut;
 
@@ -69,13 +69,13 @@ pub(crate) static INPUTS: &[TensorSpec] = &[
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", QUERY, "softmax(q @ k^T) @ v")];
 
 impl Example for PagedAttention {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "paged_attention",
             summary: "a decoding step of attention over a paged cache; both kinds of cores",
             program: Program::Graph,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[
                     ("batch", "5"),
                     ("heads", "8"),
@@ -123,7 +123,7 @@ impl Example for PagedAttention {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let shape = Shape::new(params)?;
+        let shape = AttentionShape::new(params)?;
         let contexts = Contexts::new(&shape, params, inputs)?;
         let units = contexts.units(&shape);
         let chained = chained(device, &shape, units);
@@ -131,8 +131,8 @@ impl Example for PagedAttention {
         check_room(device, &contexts.elements(&shape), &size)?;
 
         let order = contexts.longest_first();
-        let tensors = Tensors::new(&shape, contexts, params, inputs)?;
-        let buffers = Buffers::new(&shape, (&tensors, &order), units, device)?;
+        let tensors = AttentionTensors::new(&shape, contexts, params, inputs)?;
+        let buffers = AttentionBuffers::new(&shape, (&tensors, &order), units, device)?;
         let words = buffers.args(&shape, tensors.num_blocks, chained).words().to_vec();
         let check = FloatCheck {
             name: "out",
@@ -154,7 +154,7 @@ const CHAINED: u64 = 32;
 const CHAIN_NS: u64 = 20_000;
 
 /// Units for each of which a chain may have one kernel more, whatever these take: with two kernels of a unit on 24 cube cores, such a chain is a thirtieth of what a
-/// core has to do, and nobody waits for long at the end.
+/// core has to do, and no core waits for long at the end.
 const UNITS_A_KERNEL: u64 = 360;
 
 /// Chains of a kernel that are wanted: some more than a device has cube cores. With fewer, cores would wait while others run a
@@ -162,14 +162,14 @@ const UNITS_A_KERNEL: u64 = 360;
 const CHAINS: u64 = 32;
 
 /// How many kernels a chain has, where there are so many units: as many as fit [`CHAIN_NS`] or [`UNITS_A_KERNEL`], but not so many that cores have nothing to do.
-fn chained(device: &Device, shape: &Shape, units: u64) -> Size {
+fn chained(device: &Device, shape: &AttentionShape, units: u64) -> Size {
     let kernel = kernel_ns(device, shape);
     let fit = CHAIN_NS.checked_div(kernel).unwrap_or(CHAINED).max(units / UNITS_A_KERNEL);
     Size::new(fit.min(units / CHAINS).clamp(1, CHAINED)).unwrap_or(Size::ONE)
 }
 
 /// How long the scores of a block are expected to take, which is about as long as the other kernels take.
-pub(crate) fn kernel_ns(device: &Device, shape: &Shape) -> u64 {
+pub(crate) fn kernel_ns(device: &Device, shape: &AttentionShape) -> u64 {
     let [rows, dim, size] = [shape.rows, shape.head_dim, shape.block_size].map(Size::get);
     let words = [0, 0, 0, rows, size, dim, dim, shape.kv_heads.get() * dim, size];
     device.expected_kernel_ns(func::ATTENTION_QK, &words)
@@ -181,7 +181,7 @@ const WORDS_PER_RUN: u64 = 4 + (2 + 9 + 5) + (2 + 9 + 5) + (2 + 9 + 5) + (2 + 12
 const VARYING_WORDS_PER_UNIT: u64 = 2 + 1 + 2 + 1;
 
 /// Room for the graph, whether its builder has chains or not: chains of few blocks take more words than their tasks.
-fn room(shape: &Shape, contexts: &Contexts, chained: Size) -> GraphSize {
+fn room(shape: &AttentionShape, contexts: &Contexts, chained: Size) -> GraphSize {
     let size = graph_size(shape, contexts, chained);
     let blocks = |len: &i32| u64::from(len.unsigned_abs()).div_ceil(shape.block_size.get());
     let cut = Cut::of(chained, shape.kv_heads);
@@ -195,7 +195,7 @@ fn room(shape: &Shape, contexts: &Contexts, chained: Size) -> GraphSize {
 }
 
 /// The size of the graph.
-pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts, chained: Size) -> GraphSize {
+pub(crate) fn graph_size(shape: &AttentionShape, contexts: &Contexts, chained: Size) -> GraphSize {
     let units = contexts.units(shape);
     let heads = Cut::of(chained, shape.kv_heads).heads.get();
     let rows = shape.batch.get() * shape.kv_heads.get().div_ceil(heads);
@@ -209,7 +209,7 @@ pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts, chained: Size) -> G
 }
 
 /// Everything in the memory of the device.
-struct Buffers {
+struct AttentionBuffers {
     /// q, k, v, scores, block stats, block out, running stats.
     floats: [DeviceBuffer<f32>; 7],
     /// Block table, context lengths, order of the requests.
@@ -217,10 +217,10 @@ struct Buffers {
     out: DeviceBuffer<f32>,
 }
 
-impl Buffers {
+impl AttentionBuffers {
     fn new(
-        shape: &Shape,
-        (tensors, order): (&Tensors, &[i32]),
+        shape: &AttentionShape,
+        (tensors, order): (&AttentionTensors, &[i32]),
         units: u64,
         device: &Device,
     ) -> Result<Self, DeviceError> {
@@ -245,7 +245,7 @@ impl Buffers {
         })
     }
 
-    fn args(&self, shape: &Shape, num_blocks: u64, chained: Size) -> Args {
+    fn args(&self, shape: &AttentionShape, num_blocks: u64, chained: Size) -> Args {
         let [q, k, v, scores, block_stats, block_out, stats] =
             [0, 1, 2, 3, 4, 5, 6].map(|buffer: usize| self.floats[buffer].address());
         Args {

@@ -10,14 +10,14 @@ use crate::args::Size;
 use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::index;
 use crate::host::parallel;
-use crate::paged_attention::inputs::{Shape, Tensors};
+use crate::paged_attention::inputs::{AttentionShape, AttentionTensors};
 
 /// Relative error of the kernels' exponential, in roundings, with the rounding of its argument.
 const EXP_ROUNDINGS: f64 = 4.0;
 
 /// The result for every query head of every request, with a tolerance.
 #[must_use]
-pub fn reference(shape: &Shape, tensors: &Tensors) -> Vec<Expected> {
+pub fn reference(shape: &AttentionShape, tensors: &AttentionTensors) -> Vec<Expected> {
     let mut out = vec![Expected::default(); tensors.q.len()];
     parallel::rows(&mut out, index(shape.head_dim.get()), |row, out| {
         let heads = index(shape.heads());
@@ -27,8 +27,8 @@ pub fn reference(shape: &Shape, tensors: &Tensors) -> Vec<Expected> {
 }
 
 struct Head<'a> {
-    shape: &'a Shape,
-    tensors: &'a Tensors,
+    shape: &'a AttentionShape,
+    tensors: &'a AttentionTensors,
     request: usize,
     head: usize,
 }
@@ -104,16 +104,16 @@ impl Head<'_> {
 mod tests {
     use super::reference;
     use crate::host::Params;
-    use crate::paged_attention::inputs::{Shape, Tensors};
+    use crate::paged_attention::inputs::{AttentionShape, AttentionTensors};
     use crate::paged_attention::job::PARAMS;
     use std::vec;
 
-    fn shape(given: &[(&str, &str)]) -> Shape {
+    fn shape(given: &[(&str, &str)]) -> AttentionShape {
         let mut params = Params::defaults(PARAMS);
         for (name, value) in given {
             params.set(name, value).unwrap();
         }
-        Shape::new(&params).unwrap()
+        AttentionShape::new(&params).unwrap()
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
             ("max_context", "4"),
         ]);
         let ln2 = core::f32::consts::LN_2;
-        let tensors = Tensors {
+        let tensors = AttentionTensors {
             q: vec![1.0, 0.0],
             k: vec![ln2, 77.0, 0.0, 0.0],
             v: vec![8.0, 77.0, 2.0, 4.0],

@@ -6,7 +6,7 @@
 //! qk          one core           | another core
 //! softmax     one core           | ..
 //! pv          one core           |
-//! update      one core  -------> | behind those before
+//! update      one core  -------> | after those before
 //! ```
 
 use core::num::NonZeroU64;
@@ -122,8 +122,8 @@ impl Cache {
     }
 }
 
-/// Heads of the cache of one request.
-pub(crate) struct Row<'a> {
+/// The heads of one request, with their cache.
+pub(crate) struct RequestHeads<'a> {
     pub(crate) cache: &'a Cache,
     /// `f32 [heads, rows, head_dim]`.
     pub(crate) q: GmAddr,
@@ -146,7 +146,7 @@ struct OfRun<'r, const ARGS: usize, const VARIES: usize> {
     varies: [Variation<'r>; VARIES],
 }
 
-impl Row<'_> {
+impl RequestHeads<'_> {
     /// Submits the chains of all blocks, which wait for `after`; returns the last update.
     pub(crate) fn submit<G: GraphBuilder>(
         &self,
@@ -158,7 +158,7 @@ impl Row<'_> {
 
     /// Submits the chains of these blocks, the first of which begins a run. They wait for `after`, and the updates for `last`, the last one of the blocks
     /// before. Returns the last update.
-    // A call of its own: what it keeps of a run stands on the stack of no other builder.
+    // A call of its own: what it keeps of a run is on the stack of no other builder.
     #[inline(never)]
     pub(crate) fn submit_blocks<G: GraphBuilder>(
         &self,
@@ -167,7 +167,7 @@ impl Row<'_> {
         (after, mut last): (&[TaskId], Option<TaskId>),
     ) -> Result<Option<TaskId>, BuildError> {
         let size = self.cache.block_size.get();
-        let mut run = Run { first: blocks.start, ..Run::default() };
+        let mut run = BlockRange { first: blocks.start, ..BlockRange::default() };
         for block in blocks.clone() {
             let left = self.tokens - block * size;
             let mut flags = UpdateFlags::empty();
@@ -176,7 +176,7 @@ impl Row<'_> {
             run.push(self.cache, self.block(graph, block)?, (left.min(size), flags));
             if run.len == self.cache.run || block + 1 == blocks.end {
                 last = Some(self.run(graph, &run, (after, last))?);
-                run = Run { first: block + 1, ..Run::default() };
+                run = BlockRange { first: block + 1, ..BlockRange::default() };
             }
         }
         Ok(last)
@@ -187,7 +187,7 @@ impl Row<'_> {
         self.tokens.div_ceil(self.cache.block_size.get())
     }
 
-    /// Blocks behind its whole runs.
+    /// Blocks after its whole runs.
     #[inline(never)]
     pub(crate) fn rest(&self) -> u64 {
         self.blocks().checked_rem(self.cache.run as u64).unwrap_or(0)
@@ -207,7 +207,7 @@ impl Row<'_> {
     fn run<G: GraphBuilder>(
         &self,
         graph: &mut G,
-        run: &Run,
+        run: &BlockRange,
         (after, last): (&[TaskId], Option<TaskId>),
     ) -> Result<TaskId, Fault> {
         let OfRun { call, varies } = self.scores(run);
@@ -227,7 +227,7 @@ impl Row<'_> {
     fn chain<G: GraphBuilder>(
         &self,
         graph: &mut G,
-        (run, task): (&Run, TaskSpec<'_>),
+        (run, task): (&BlockRange, TaskSpec<'_>),
         varies: &[Variation<'_>],
         after: &[TaskId],
     ) -> Result<TaskId, Fault> {
@@ -237,7 +237,7 @@ impl Row<'_> {
     }
 
     #[inline(never)]
-    fn scores<'r>(&self, run: &'r Run) -> OfRun<'r, 9, 5> {
+    fn scores<'r>(&self, run: &'r BlockRange) -> OfRun<'r, 9, 5> {
         let [scores, ..] = self.cache.unit().map(step);
         let (queries, head) = (step(self.cache.query()), step(self.cache.head_dim.get()));
         let varies = [
@@ -251,7 +251,7 @@ impl Row<'_> {
     }
 
     #[inline(never)]
-    fn weights<'r>(&self, run: &'r Run) -> OfRun<'r, 9, 5> {
+    fn weights<'r>(&self, run: &'r BlockRange) -> OfRun<'r, 9, 5> {
         let [scores, stats, _] = self.cache.unit().map(step);
         let varies = [
             Variation::by(0, scores),
@@ -264,7 +264,7 @@ impl Row<'_> {
     }
 
     #[inline(never)]
-    fn sums<'r>(&self, run: &'r Run) -> OfRun<'r, 9, 5> {
+    fn sums<'r>(&self, run: &'r BlockRange) -> OfRun<'r, 9, 5> {
         let [scores, _, new] = self.cache.unit().map(step);
         let head = step(self.cache.head_dim.get());
         let varies = [
@@ -278,7 +278,7 @@ impl Row<'_> {
     }
 
     #[inline(never)]
-    fn updates<'r>(&self, run: &'r Run) -> OfRun<'r, 12, 8> {
+    fn updates<'r>(&self, run: &'r BlockRange) -> OfRun<'r, 12, 8> {
         let [_, stats, new] = self.cache.unit().map(step);
         let outs = step(self.cache.query());
         let varies = [
@@ -313,7 +313,7 @@ impl Row<'_> {
 
     /// The first unit of a run: the first head in its first block.
     #[inline(never)]
-    fn first(&self, run: &Run) -> Unit<'_> {
+    fn first(&self, run: &BlockRange) -> Unit<'_> {
         let (cache, q, out) = (self.cache, self.q, self.out);
         let scratch = self.scratch.from(run.first * self.heads as u64, cache);
         let [keys, values, tokens, flags] =
@@ -386,9 +386,9 @@ const fn step(elements: u64) -> i64 {
     (elements * F32).cast_signed()
 }
 
-/// Some blocks of one [`Row`], side by side. Of each block there is a word for each argument that no step says.
+/// Some blocks of one [`RequestHeads`], side by side. Of each block there is a word for each argument that no step says.
 #[derive(Default)]
-struct Run {
+struct BlockRange {
     /// The number of the first one.
     first: u64,
     len: usize,
@@ -400,14 +400,14 @@ struct Run {
     flags: [u64; RUN],
 }
 
-impl Run {
+impl BlockRange {
     /// Takes one more block, which begins with this element of the cache; there is room.
     fn push(&mut self, cache: &Cache, element: u64, (tokens, flags): (u64, UpdateFlags)) {
         let columns = [&mut self.keys, &mut self.values, &mut self.tokens, &mut self.flags];
         let [keys, values] = [cache.k, cache.v].map(|at| at.offset(element * F32).0);
         for (column, word) in columns.into_iter().zip([keys, values, tokens, flags.bits()]) {
-            if let Some(place) = column.get_mut(self.len) {
-                *place = word;
+            if let Some(entry) = column.get_mut(self.len) {
+                *entry = word;
             }
         }
         self.len += 1;

@@ -31,7 +31,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             return Err(BuildError::Failed(BAD_CONTEXT_LEN));
         }
         for kv_head in 0..args.kv_heads.get() {
-            Row {
+            RequestHead {
                 q: args.query(args.q, request, kv_head)?,
                 out: args.query(args.out, request, kv_head)?,
                 k: args.cache(args.k)?,
@@ -66,7 +66,7 @@ impl Args {
 }
 
 /// One request and head of the cache: its updates are in order, because all of them change the running state.
-pub(crate) struct Row<'t> {
+pub(crate) struct RequestHead<'t> {
     /// `[1, rows, head_dim]`: the queries, side by side.
     pub(crate) q: TensorView<'t>,
     /// As `q`.
@@ -85,7 +85,7 @@ pub(crate) struct Row<'t> {
     pub(crate) scale: f32,
 }
 
-impl Row<'_> {
+impl RequestHead<'_> {
     /// Submits the tasks of all blocks.
     pub(crate) fn submit<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let &[blocks, size, ..] = self.k.shape() else {

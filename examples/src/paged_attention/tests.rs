@@ -5,7 +5,7 @@ use crate::args::Size;
 use crate::dry_run::{DryRun, SubmittedTask};
 use crate::host::{Error, Inputs, Params, Tensor};
 use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, BAD_ORDER, build};
-use crate::paged_attention::inputs::{Contexts, Shape};
+use crate::paged_attention::inputs::{AttentionShape, Contexts};
 use pto_abi::{CoreKind, Fault, GmAddr};
 use pto_aicore_kernels::{UpdateFlags, func};
 use pto_graph::BuildError;
@@ -14,13 +14,13 @@ use std::vec;
 use std::vec::Vec;
 
 /// The contexts of a job, and its block table.
-struct Tables {
+struct ContextTables {
     contexts: Contexts,
     block_table: Vec<i32>,
 }
 
-impl Tables {
-    fn new(shape: &Shape, params: &Params, inputs: &Inputs) -> Result<Self, Error> {
+impl ContextTables {
+    fn new(shape: &AttentionShape, params: &Params, inputs: &Inputs) -> Result<Self, Error> {
         let contexts = Contexts::new(shape, params, inputs)?;
         let block_table = contexts.block_table(shape, params, inputs)?;
         Ok(Self { contexts, block_table })
@@ -45,11 +45,11 @@ const SMALL: &[(&str, &str)] = &[
 ];
 
 /// Some kernels more than there are heads.
-fn chained(shape: &Shape, tables: &Tables) -> Size {
+fn chained(shape: &AttentionShape, tables: &ContextTables) -> Size {
     Size::new((tables.contexts.units(shape) / 5).max(1)).unwrap()
 }
 
-fn dry_run(shape: &Shape, tables: &Tables) -> (DryRun, Args) {
+fn dry_run(shape: &AttentionShape, tables: &ContextTables) -> (DryRun, Args) {
     let at = |index: u64| GmAddr(0x1000_0000 * (index + 1));
     let args = Args {
         q: at(0),
@@ -80,10 +80,10 @@ fn dry_run(shape: &Shape, tables: &Tables) -> (DryRun, Args) {
     (graph, args)
 }
 
-fn small() -> (Shape, Tables) {
+fn small() -> (AttentionShape, ContextTables) {
     let params = params(SMALL);
-    let shape = Shape::new(&params).unwrap();
-    let tables = Tables::new(&shape, &params, &Inputs::default()).unwrap();
+    let shape = AttentionShape::new(&params).unwrap();
+    let tables = ContextTables::new(&shape, &params, &Inputs::default()).unwrap();
     (shape, tables)
 }
 
@@ -91,8 +91,8 @@ fn small() -> (Shape, Tables) {
 fn the_size_of_the_graph_is_exact() {
     for given in [&[][..], SMALL, &[("max_context", "1")], &[("kv_heads", "16"), ("batch", "1")]] {
         let params = params(given);
-        let shape = Shape::new(&params).unwrap();
-        let tables = Tables::new(&shape, &params, &Inputs::default()).unwrap();
+        let shape = AttentionShape::new(&params).unwrap();
+        let tables = ContextTables::new(&shape, &params, &Inputs::default()).unwrap();
         let graph = dry_run(&shape, &tables).0.of(build).unwrap();
         assert_eq!(
             graph.size(),
@@ -106,8 +106,8 @@ fn the_size_of_the_graph_is_exact() {
 #[test]
 fn the_default_graph_has_some_thousand_tasks() {
     let params = params(&[]);
-    let shape = Shape::new(&params).unwrap();
-    let tables = Tables::new(&shape, &params, &Inputs::default()).unwrap();
+    let shape = AttentionShape::new(&params).unwrap();
+    let tables = ContextTables::new(&shape, &params, &Inputs::default()).unwrap();
     assert!((2_000..10_000).contains(&graph_size(&shape, &tables.contexts, Size::ONE).tasks));
 }
 
@@ -125,7 +125,7 @@ fn every_chain_begins_once_and_ends_once_and_covers_its_context() {
     };
     let runs = updates().filter(waits).count();
     assert_eq!(updates().filter(|task| task.producers.len() == 2).count(), runs - 3);
-    assert!(updates().all(|task| !task.producers.is_empty()), "each behind the one before");
+    assert!(updates().all(|task| !task.producers.is_empty()), "each after the one before");
     let scored = graph.tasks.iter().filter(|task| task.func_id == func::ATTENTION_QK);
     let tokens: u64 = scored.map(|task| task.args[4]).sum();
     let lens: u64 = tables.contexts.lens.iter().map(|len| u64::from(len.unsigned_abs())).sum();
@@ -179,8 +179,8 @@ fn refused(given: &[(&str, &str)], name: &str, tensor: Tensor) -> String {
     let params = params(given);
     let mut inputs = Inputs::default();
     inputs.insert(name, tensor);
-    let shape = Shape::new(&params);
-    let tables = shape.and_then(|shape| Tables::new(&shape, &params, &inputs));
+    let shape = AttentionShape::new(&params);
+    let tables = shape.and_then(|shape| ContextTables::new(&shape, &params, &inputs));
     tables.err().unwrap().to_string()
 }
 
@@ -207,20 +207,22 @@ fn a_block_outside_the_cache_is_named_and_an_unused_one_ignored() {
     inputs.insert("context_lens", Tensor::i32(vec![3], vec![4, 4, 4]));
     inputs.insert("block_table", Tensor::i32(vec![3, 6], [0, -1, 99, 99, 99, 99].repeat(3)));
     let params = params(SMALL);
-    let tables = Tables::new(&Shape::new(&params).unwrap(), &params, &inputs).unwrap();
+    let tables =
+        ContextTables::new(&AttentionShape::new(&params).unwrap(), &params, &inputs).unwrap();
     assert_eq!(tables.contexts.blocks, 3);
 }
 
 #[test]
 fn parameters_that_do_not_fit_together_are_named() {
-    let shape = |given: &[(&str, &str)]| Shape::new(&params(given)).unwrap_err().to_string();
+    let shape =
+        |given: &[(&str, &str)]| AttentionShape::new(&params(given)).unwrap_err().to_string();
     let error = shape(&[("heads", "10")]);
     assert!(error.contains("heads = 10") && error.contains("kv_heads = 4"), "{error}");
     assert!(shape(&[("heads", "2")]).contains("heads = 2"));
     assert!(shape(&[("max_context", "2147483647"), ("block_size", "1")]).contains("max_context"));
     let params = params(&[("num_blocks", "3")]);
-    let shape = Shape::new(&params).unwrap();
-    let error = Tables::new(&shape, &params, &Inputs::default()).err().unwrap().to_string();
+    let shape = AttentionShape::new(&params).unwrap();
+    let error = ContextTables::new(&shape, &params, &Inputs::default()).err().unwrap().to_string();
     assert!(error.contains("num_blocks"), "{error}");
 }
 

@@ -8,22 +8,22 @@ use std::vec::Vec;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
-use crate::decoder_layer::inputs::{Shape, Tensors};
+use crate::decoder_layer::inputs::{DecoderShape, DecoderTensors};
 use crate::decoder_layer::job::{angles, words};
 use crate::decoder_layer::reference;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::parallel;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::rounding::Rounded;
 use crate::host::{
-    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor,
-    TensorSpec, for_groups,
+    Error, Example, ExampleDescription, GroupRank, Inputs, ParamSpec, Params, Program, Tensor,
+    TensorSpec, TestSizes, for_groups,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
-use crate::pp_decoder::stream::{NAMES, Stage};
+use crate::pp_decoder::stream::{NAMES, PipelineStage};
 
 /// See [`crate::pp_decoder`].
 pub struct PpDecoder;
@@ -79,17 +79,17 @@ static INPUTS: &[TensorSpec] =
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32(
     "out",
     &["batch", "hidden"],
-    "the tokens behind the last layer of the device",
+    "the tokens after the last layer of the device",
 )];
 
 impl Example for PpDecoder {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "pp_decoder",
             summary: "the layers of a transformer as a pipeline of devices, in micro-batches; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            sizes: TestSizes { whole: LITTLE, little: LITTLE },
             inputs: INPUTS,
             outputs: OUTPUTS,
         }
@@ -99,12 +99,12 @@ impl Example for PpDecoder {
 
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let shape = Shape::new(params)?;
+        let shape = DecoderShape::new(params)?;
         let (layers, micro) = (params.extent("layers")?, params.extent("micro")?);
         if !shape.attention.batch.get().is_multiple_of(micro.get()) {
             let (micro, batch) = (micro.get(), shape.attention.batch.get());
@@ -113,7 +113,8 @@ impl Example for PpDecoder {
         let own = member.share("layers", layers)?;
         let contexts = Contexts::new(&shape.attention, params, inputs)?;
         let attention = own.get() * contexts.units(&shape.attention) * TASKS_PER_UNIT;
-        let mut stage = Stage { layer: words(&shape, contexts.num_blocks), layers: own, micro };
+        let mut stage =
+            PipelineStage { layer: words(&shape, contexts.num_blocks), layers: own, micro };
         let others = u64::from(member.rank > 0) + u64::from(member.rank + 1 < member.size);
         let size = GraphSize::streamed(stage.tasks(others).saturating_add(attention));
         let layer = shape.elements(&contexts);
@@ -124,8 +125,8 @@ impl Example for PpDecoder {
         let all = Layers::new(&shape, contexts, (params, inputs), index(layers.get()))?;
         let first = index(own.get()) * member.rank as usize;
         let range = first..first + index(own.get());
-        let buffers = Buffers::new(&all, range.clone(), device)?;
-        buffers.place(&mut stage.layer);
+        let buffers = PipelineBuffers::new(&all, range.clone(), device)?;
+        buffers.fill_args(&mut stage.layer);
         let words = stage.words().collect();
         let check = StageCheck { all, range, buffers, expected: Vec::new() };
         Prepared::new(self.name(), (words, &NAMES), size, Box::new(check))
@@ -134,21 +135,21 @@ impl Example for PpDecoder {
 
 /// All layers. They share the tokens' contexts and, to begin with, the cache; each has weights of its own.
 struct Layers {
-    shape: Shape,
-    layers: Vec<Tensors>,
+    shape: DecoderShape,
+    layers: Vec<DecoderTensors>,
 }
 
 impl Layers {
     fn new(
-        shape: &Shape,
+        shape: &DecoderShape,
         contexts: Contexts,
         (params, inputs): (&Params, &Inputs),
         count: usize,
     ) -> Result<Self, Error> {
-        let first = Tensors::new(shape, contexts, params, inputs)?;
+        let first = DecoderTensors::new(shape, contexts, params, inputs)?;
         let mut layers = vec![first; count];
         for (number, layer) in layers.iter_mut().enumerate().skip(1) {
-            let mut random = Random::new(params.get("seed"), &std::format!("layer {number}"));
+            let mut random = Rng::new(params.get("seed"), &std::format!("layer {number}"));
             let weights = shape.weights();
             for ((_, extents), values) in weights.iter().zip(&mut layer.weights) {
                 let scale = (3.0 / extents[0] as f32).sqrt();
@@ -159,7 +160,7 @@ impl Layers {
     }
 
     /// What comes out of so many layers.
-    fn behind(&self, layers: usize) -> Vec<Expected> {
+    fn expected_after(&self, layers: usize) -> Vec<Expected> {
         let (hidden, x) = (index(self.shape.hidden.get()), &self.layers[0].x);
         let mut out = vec![Expected::default(); x.len()];
         parallel::rows(&mut out, hidden, |request, out| {
@@ -174,8 +175,8 @@ impl Layers {
     }
 }
 
-/// Everything in the memory of the device: of each kind of tensor those of all own layers, behind each other.
-struct Buffers {
+/// Everything in the memory of the device: of each kind of tensor those of all own layers, one after the other.
+struct PipelineBuffers {
     x: DeviceBuffer<f32>,
     norms: DeviceBuffer<f32>,
     weights: [DeviceBuffer<f32>; 5],
@@ -184,30 +185,30 @@ struct Buffers {
     tables: [DeviceBuffer<i32>; 2],
 }
 
-impl Buffers {
+impl PipelineBuffers {
     fn new(
         all: &Layers,
         range: std::ops::Range<usize>,
         device: &Device,
     ) -> Result<Self, DeviceError> {
         let own = &all.layers[range];
-        let behind = |of: &dyn Fn(&Tensors) -> &Vec<f32>| {
+        let concatenated = |of: &dyn Fn(&DecoderTensors) -> &Vec<f32>| {
             let values: Vec<f32> = own.iter().flat_map(|layer| of(layer).iter().copied()).collect();
             device.upload(&values)
         };
-        let weight = |number: usize| behind(&|layer| &layer.weights[number]);
+        let weight = |number: usize| concatenated(&|layer| &layer.weights[number]);
         let first = &all.layers[0];
         Ok(Self {
             x: device.zeroed(first.x.len() * (own.len() + 1))?,
-            norms: behind(&|layer| &layer.norms)?,
+            norms: concatenated(&|layer| &layer.norms)?,
             weights: [weight(0)?, weight(1)?, weight(2)?, weight(3)?, weight(4)?],
             angles: device.upload(&angles(&all.shape))?,
-            caches: [behind(&|layer| &layer.k)?, behind(&|layer| &layer.v)?],
+            caches: [concatenated(&|layer| &layer.k)?, concatenated(&|layer| &layer.v)?],
             tables: [device.upload(&first.block_table)?, device.upload(&first.context_lens)?],
         })
     }
 
-    fn place(&self, args: &mut crate::decoder_layer::stream::Args) {
+    fn fill_args(&self, args: &mut crate::decoder_layer::stream::Args) {
         args.x = self.x.address();
         args.norms = self.norms.address();
         [args.wqkv, args.wo, args.wg, args.wu, args.wd] =
@@ -224,7 +225,7 @@ struct StageCheck {
     all: Layers,
     /// The layers of this rank.
     range: std::ops::Range<usize>,
-    buffers: Buffers,
+    buffers: PipelineBuffers,
     /// Once computed.
     expected: Vec<Expected>,
 }
@@ -234,7 +235,7 @@ impl StageCheck {
         [self.all.shape.attention.batch, self.all.shape.hidden].map(Size::get)
     }
 
-    /// What is behind the last layer.
+    /// What is after the last layer.
     fn found(&self) -> Result<Vec<f32>, DeviceError> {
         let all = self.buffers.x.read()?;
         Ok(all[all.len() - self.all.layers[0].x.len()..].to_vec())
@@ -257,7 +258,7 @@ impl Check for StageCheck {
 
     fn verify(&mut self) -> Result<Verdict, Error> {
         if self.expected.is_empty() {
-            self.expected = self.all.behind(self.range.end);
+            self.expected = self.all.expected_after(self.range.end);
         }
         Ok(compare("out", &self.shape(), &self.found()?, &self.expected))
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! receive  its tokens, from the rank before; the first one has them
 //! a layer  of `decoder_layer`, after the other
-//! send     its tokens, to the rank behind
+//! send     its tokens, to the next rank
 //! ```
 //! Nothing says when a stage works on which micro-batch: its first kernel starts when its tokens have come.
 
@@ -16,7 +16,7 @@ use crate::decoder_layer::stages;
 use crate::decoder_layer::stream::Args;
 use crate::streaming::{extent, floats};
 
-/// Words behind those of the layer: the layers of this rank, and the requests of a micro-batch.
+/// Words after those of the layer: the layers of this rank, and the requests of a micro-batch.
 const MORE_WORDS: usize = 2;
 
 /// The names of all words, and which of them are addresses.
@@ -32,10 +32,10 @@ pub const NAMES: [(&str, bool); Args::COUNT + MORE_WORDS] = {
     names
 };
 
-/// One rank's stage: the words of a layer, whose addresses are those of the first layer, with tensors of all layers behind each
+/// One rank's stage: the words of a layer, whose addresses are those of the first layer, with tensors of all layers one after the
 /// other. `x` is `f32 [layers + 1, batch, hidden]`: what goes into each layer, and what comes out of the last one.
 #[derive(Clone, Copy, Debug)]
-pub struct Stage {
+pub struct PipelineStage {
     /// Of the first layer, for all requests.
     pub layer: Args,
     /// Layers of this rank.
@@ -44,7 +44,7 @@ pub struct Stage {
     pub micro: Size,
 }
 
-impl Stage {
+impl PipelineStage {
     /// Reads the words.
     fn from_words(words: &[u64]) -> Result<Self, Fault> {
         let (layer, more) = words.split_at_checked(Args::COUNT).ok_or(Fault::BUILD_ORCH_ARGS)?;
@@ -69,7 +69,7 @@ impl Stage {
         self.layer.batch.get() / self.micro.non_zero()
     }
 
-    /// Tasks of the layers beside those of attention, and two transfers of each micro-batch at most.
+    /// Tasks of the layers in addition to those of attention, and two transfers of each micro-batch at most.
     #[must_use]
     pub fn tasks(&self, transfers: u64) -> u64 {
         let one = Args { batch: self.micro, ..self.layer };
@@ -94,20 +94,20 @@ impl Stage {
         let [hidden, inner, kv, dim] =
             [all.hidden, all.intermediate, all.kv_heads, all.head_dim].map(Size::get);
         let attended = all.heads() * dim;
-        let behind = |at: GmAddr, elements: u64| at.offset(layer * elements * 4);
+        let of_layer = |at: GmAddr, elements: u64| at.offset(layer * elements * 4);
         let cache = all.num_blocks * all.block_size.get() * kv * dim;
         let first = number * self.micro.get();
         Args {
             x: self.tokens(layer, number),
             out: self.tokens(layer + 1, number),
-            norms: behind(all.norms, 2 * hidden),
-            wqkv: behind(all.wqkv, hidden * (attended + 2 * kv * dim)),
-            wo: behind(all.wo, attended * hidden),
-            wg: behind(all.wg, hidden * inner),
-            wu: behind(all.wu, hidden * inner),
-            wd: behind(all.wd, inner * hidden),
-            k: behind(all.k, cache),
-            v: behind(all.v, cache),
+            norms: of_layer(all.norms, 2 * hidden),
+            wqkv: of_layer(all.wqkv, hidden * (attended + 2 * kv * dim)),
+            wo: of_layer(all.wo, attended * hidden),
+            wg: of_layer(all.wg, hidden * inner),
+            wu: of_layer(all.wu, hidden * inner),
+            wd: of_layer(all.wd, inner * hidden),
+            k: of_layer(all.k, cache),
+            v: of_layer(all.v, cache),
             block_table: all.block_table.offset(first * all.max_blocks.get() * 4),
             context_lens: all.context_lens.offset(first * 4),
             batch: self.micro,
@@ -122,7 +122,7 @@ impl Stage {
 /// Those of `decoder_layer`, and of the transfers.
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let comm = Communicator::of(stream.orch_args())?;
-    let stage = Stage::from_words(comm.program_args(stream.orch_args()))?;
+    let stage = PipelineStage::from_words(comm.program_args(stream.orch_args()))?;
     let (rank, layers) = (comm.rank(), stage.layers.get());
     for number in 0..stage.count() {
         let tag = extent(number)?;

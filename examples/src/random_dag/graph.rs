@@ -41,7 +41,7 @@ crate::orch_args! {
         producers: GmAddr,
         /// `u32 [nodes]`: a `CoreKind` each.
         kinds: GmAddr,
-        /// From the place of a node to that of the next one.
+        /// The distance from the entry of a node to that of the next one.
         stride: NonZeroU64,
     }
 }
@@ -52,23 +52,25 @@ crate::orch_args! {
 /// `BUILD_ORCH_ARGS`, [`BAD_FIRST`], [`BAD_PRODUCER`], [`BAD_KIND`], and those of [`GraphBuilder`].
 pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
-    let mut window = Window::new();
+    let mut window = RecentIds::new();
     let mut first = u64::from(graph.read_u32(args.first)?);
     for node in 0..args.nodes {
         let next = u64::from(graph.read_u32(entry(args.first, node + 1))?);
         let count = next.checked_sub(first).ok_or(BuildError::Failed(BAD_FIRST))?;
         let producers = entry(args.producers, first);
-        let place = node.wrapping_mul(args.stride.get());
+        let position = node.wrapping_mul(args.stride.get());
         let kind = kind_of(graph.read_u32(entry(args.kinds, node))?)?;
         let (seed, values, counters) = (args.seed, args.values, args.counters);
         let task = match kind {
-            CoreKind::AIC => library::dag_node_aic(place, seed, values, counters, producers, count),
-            _ => library::dag_node_aiv(place, seed, values, counters, producers, count),
+            CoreKind::AIC => {
+                library::dag_node_aic(position, seed, values, counters, producers, count)
+            }
+            _ => library::dag_node_aiv(position, seed, values, counters, producers, count),
         };
         let task = graph.add_task(task.task())?;
         for index in 0..count {
-            let place = u64::from(graph.read_u32(entry(producers, index))?);
-            let producer = place / args.stride;
+            let position = u64::from(graph.read_u32(entry(producers, index))?);
+            let producer = position / args.stride;
             let producer = window.get(producer, node).ok_or(BuildError::Failed(BAD_PRODUCER))?;
             graph.add_edge(producer, task)?;
         }
@@ -89,14 +91,14 @@ fn kind_of(kind: u32) -> Result<CoreKind, BuildError> {
 }
 
 /// The ids of the last [`MAX_WINDOW`] nodes.
-struct Window {
+struct RecentIds {
     ids: [TaskId; SLOTS],
 }
 
 const SLOTS: usize = 1024;
 const _: () = assert!(SLOTS as u64 == MAX_WINDOW);
 
-impl Window {
+impl RecentIds {
     const fn new() -> Self {
         Self { ids: [TaskId::NONE; SLOTS] }
     }

@@ -12,12 +12,14 @@ use pto_abi::limits::MAX_TASKS;
 use pto_aicore_kernels::dag_value;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
-use crate::host::check::{Place, Verdict};
+use crate::host::check::{ElementPosition, Verdict};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::Tensor;
-use crate::host::{Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes};
+use crate::host::{
+    Error, Example, ExampleDescription, Inputs, Needs, ParamSpec, Params, Program, TestSizes,
+};
 use crate::random_dag::graph::{Args, MAX_WINDOW, WORDS_PER_NODE};
 
 /// See [`crate::random_dag`].
@@ -57,13 +59,13 @@ static PARAMS: &[ParamSpec] = &[
 ];
 
 impl Example for RandomDag {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "random_dag",
             summary: "a random graph whose checksums prove order and exactly-once; both kinds of cores",
             program: Program::Graph,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[("tasks", "3000"), ("max_predecessors", "9")],
                 little: &[("tasks", "600"), ("max_predecessors", "9")],
             },
@@ -86,7 +88,7 @@ impl Example for RandomDag {
         let places = nodes * stride.0.get();
         let check = |edges| {
             let size = graph_size(nodes, edges);
-            // Checksums take two words a place, counters one; kinds and starts of producers one a node.
+            // Checksums take two words an entry, counters one; kinds and starts of producers one a node.
             check_room(device, &[places, places, places, nodes, nodes, edges], &size)
         };
         let dag = Dag::draw(params, check)?;
@@ -126,14 +128,14 @@ const fn graph_size(nodes: u64, edges: u64) -> GraphSize {
     GraphSize { tasks: nodes, arg_words: nodes * WORDS_PER_NODE, edges }
 }
 
-/// From the place of a node in the output tables to that of the next one.
+/// The distance from the entry of a node in the output tables to that of the next one.
 #[derive(Clone, Copy)]
 struct Stride(NonZeroU64);
 
 impl Stride {
     fn new(params: &Params) -> Result<Self, Error> {
         let stride = NonZeroU64::new(params.get("stride"));
-        stride.map(Self).ok_or_else(|| invalid!("stride = 0 puts all nodes into one place"))
+        stride.map(Self).ok_or_else(|| invalid!("stride = 0 puts all nodes into one entry"))
     }
 
     /// The entries of the nodes, out of a table.
@@ -145,7 +147,7 @@ impl Stride {
     fn table<T: Copy>(self, nodes: impl ExactSizeIterator<Item = T>, other: T) -> Vec<T> {
         let mut table = vec![other; nodes.len() * index(self.0.get())];
         let places = table.iter_mut().step_by(index(self.0.get()));
-        places.zip(nodes).for_each(|(place, node)| *place = node);
+        places.zip(nodes).for_each(|(position, node)| *position = node);
         table
     }
 }
@@ -167,7 +169,7 @@ impl Dag {
         let nodes = params.get("tasks");
         let nodes = u32::try_from(nodes).map_err(|_| invalid!("tasks = {nodes} are too many"))?;
         let (most, window) = (params.get("max_predecessors"), params.get("window"));
-        let mut random = Random::new(params.get("seed"), "random_dag");
+        let mut random = Rng::new(params.get("seed"), "random_dag");
         // `Params` has bounded it.
         let stride = u32::try_from(params.get("stride")).unwrap_or(u32::MAX);
         let mut dag = Self { stride, first: vec![0], producers: Vec::new(), kinds: Vec::new() };
@@ -204,8 +206,8 @@ impl Dag {
         let mut values: Vec<u64> = Vec::with_capacity(self.kinds.len());
         for (node, bounds) in (0_u64..).zip(self.first.windows(2)) {
             let producers = &self.producers[bounds[0] as usize..bounds[1] as usize];
-            let node_of = |place: &u32| (place / self.stride.max(1)) as usize;
-            let inputs = producers.iter().map(|place| values[node_of(place)]);
+            let node_of = |position: &u32| (position / self.stride.max(1)) as usize;
+            let inputs = producers.iter().map(|position| values[node_of(position)]);
             let value = dag_value(seed, node * u64::from(self.stride), inputs);
             values.push(value);
         }
@@ -228,7 +230,7 @@ struct DagCheck {
 
 impl Check for DagCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
-        // No checksum is its own complement: a node that does not run is found, and so is all behind it.
+        // No checksum is its own complement: a node that does not run is found, and so is all after it.
         let wrong = self.expected.iter().map(|value| !value);
         self.values.write(&self.stride.table(wrong, 0))?;
         self.counters.write(&vec![0; self.counters.len()])
@@ -247,7 +249,7 @@ impl Check for DagCheck {
 /// Every node must have run once, and hold its checksum.
 fn judge(expected: &[u64], values: &[u64], counters: &[u32]) -> Verdict {
     let mut wrong = 0;
-    let mut place = None;
+    let mut position = None;
     for (node, ((expected, value), count)) in (0..).zip(expected.iter().zip(values).zip(counters)) {
         if value == expected && *count == 1 {
             continue;
@@ -255,14 +257,14 @@ fn judge(expected: &[u64], values: &[u64], counters: &[u32]) -> Verdict {
         wrong += 1;
         let say =
             |value: &u64, count: u32| -> String { format!("{value:#018x} after {count} runs") };
-        place.get_or_insert_with(|| Place {
+        position.get_or_insert_with(|| ElementPosition {
             tensor: "node",
             index: vec![node],
             found: say(value, *count),
             expected: say(expected, 1),
         });
     }
-    Verdict::exact(expected.len() as u64, wrong, place)
+    Verdict::exact(expected.len() as u64, wrong, position)
 }
 
 #[cfg(test)]
@@ -315,7 +317,7 @@ mod tests {
             let size = graph_size(dag.kinds.len() as u64, dag.edges());
             assert_eq!(graph.size(), size, "{given:?}");
             let producers: Vec<_> = graph.tasks.iter().flat_map(|task| &task.producers).collect();
-            let places = dag.producers.iter().map(|place| *place as usize);
+            let places = dag.producers.iter().map(|position| *position as usize);
             assert!(producers.iter().zip(places).all(|(a, b)| **a * dag.stride as usize == b));
         }
     }
@@ -361,12 +363,12 @@ mod tests {
         let mut twice = once;
         twice[4] = 2;
         let verdict = judge(&values, &values, &twice);
-        assert_eq!((verdict.wrong, verdict.place.unwrap().index), (1, [4].to_vec()));
+        assert_eq!((verdict.wrong, verdict.position.unwrap().index), (1, [4].to_vec()));
         let mut other = values.clone();
         other[7] ^= 1;
         other[9] ^= 1;
         let verdict = judge(&values, &other, &once);
         assert_eq!((verdict.wrong, verdict.checked), (2, 10));
-        assert_eq!(verdict.place.unwrap().index, [7]);
+        assert_eq!(verdict.position.unwrap().index, [7]);
     }
 }

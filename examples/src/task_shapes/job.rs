@@ -10,12 +10,12 @@ use pto_aicore_kernels::parts::BLOCK_WORDS;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
-use crate::host::check::{Place, Verdict};
+use crate::host::check::{ElementPosition, Verdict};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::{
-    Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, Tensor,
-    TensorSpec, Together,
+    Error, Example, ExampleDescription, Inputs, Needs, ParamSpec, Params, Program, Tensor,
+    TensorSpec, TestSizes, Together,
 };
 use crate::task_shapes::reference::{Bounds, Planned, Result as Expected, result};
 use crate::task_shapes::stream::{Args, BAD_PLAN};
@@ -47,13 +47,13 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::i32("cells", &["matrices", "rows", "words"], "the cells of both matrices")];
 
 impl Example for TaskShapes {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "task_shapes",
             summary: "random tasks of every shape, replayed; cells prove that each part ran once, in order",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes {
+            sizes: TestSizes {
                 whole: &[("tasks", "30"), ("layers", "9")],
                 little: &[("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "2")],
             },
@@ -93,7 +93,7 @@ impl Example for TaskShapes {
         let size = GraphSize::streamed(tasks.get() * layers.get());
         check_room(device, &[2 * cells, 2 * cells, 8 * tasks.get()], &size)?;
         let seed = params.get("seed");
-        let mut random = Random::new(seed, self.name());
+        let mut random = Rng::new(seed, self.name());
         let plan: Vec<_> = (0..tasks.get()).map(|_| Planned::draw(&mut random, bounds)).collect();
         let words: Vec<u32> = plan.iter().flat_map(Planned::words).collect();
         let matrices = [device.zeroed(index(cells))?, device.zeroed(index(cells))?];
@@ -149,19 +149,19 @@ fn judge(expected: &[Vec<u64>; 2], found: &[Vec<u64>; 2], width: usize) -> Verdi
     let of = |matrices: &[Vec<u64>; 2]| matrices.concat();
     let (expected, found, rows) = (of(expected), of(found), expected[0].len() / width.max(1));
     let mut wrong = expected.len().abs_diff(found.len()) as u64;
-    let mut place = None;
+    let mut position = None;
     for (at, (expected, found)) in expected.iter().zip(&found).enumerate() {
         if expected == found {
             continue;
         }
         wrong += 1;
         let row = at / width;
-        place.get_or_insert_with(|| Place {
+        position.get_or_insert_with(|| ElementPosition {
             tensor: "cell",
             index: [row / rows, row % rows, at % width].map(|at| at as u64).to_vec(),
             found: format!("{found:#018x}"),
             expected: format!("{expected:#018x}"),
         });
     }
-    Verdict::exact(expected.len() as u64, wrong, place)
+    Verdict::exact(expected.len() as u64, wrong, position)
 }

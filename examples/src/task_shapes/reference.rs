@@ -6,7 +6,7 @@ use std::vec::Vec;
 use pto_aicore_kernels::parts::{BLOCK_WORDS, MEETING, part_value};
 
 use crate::host::job::index;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::task_shapes::stream::BOUND;
 
 /// What a predicate says of the cell of a row.
@@ -42,7 +42,7 @@ pub(crate) struct Bounds {
 }
 
 impl Planned {
-    pub(crate) fn draw(random: &mut Random, bounds: Bounds) -> Self {
+    pub(crate) fn draw(random: &mut Rng, bounds: Bounds) -> Self {
         let mut below = |bound: u64| u32::try_from(random.below(bound)).unwrap_or(0);
         let row = below(bounds.rows);
         let cores = [0b001, 0b010, 0b011, 0b110, 0b111][below(5) as usize];

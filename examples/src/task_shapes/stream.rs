@@ -118,13 +118,13 @@ impl Planned {
 
     /// The kernels of a block, by its cores as bits: cube, vector, vector.
     fn kernels(&self) -> Option<(FuncId, CoreKind, &'static [FuncId])> {
-        const BESIDE: &[FuncId] = &[func::PART_AIV, func::PART_AIV];
+        const VECTOR_KERNELS: &[FuncId] = &[func::PART_AIV, func::PART_AIV];
         Some(match self.cores {
             0b001 => (func::PART_AIC, CoreKind::AIC, &[]),
             0b010 => (func::PART_AIV, CoreKind::AIV, &[]),
             0b011 => (func::PART_AIC, CoreKind::AIC, &[func::PART_AIV]),
             0b110 => (func::PART_AIV, CoreKind::AIV, &[func::PART_AIV]),
-            0b111 => (func::PART_AIC, CoreKind::AIC, BESIDE),
+            0b111 => (func::PART_AIC, CoreKind::AIC, VECTOR_KERNELS),
             _ => return None,
         })
     }

@@ -1,8 +1,8 @@
-//! Tests of `task_shapes`: the program on a simulated device, and what its reference tells apart.
+//! Tests of `task_shapes`: the program on a simulated device, and what its reference distinguishes.
 
 use std::vec::Vec;
 
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::{Inputs, Params};
 use crate::task_shapes::job::{PARAMS, TaskShapes};
 use crate::task_shapes::reference::{Bounds, Planned, Result, When, result};
@@ -19,7 +19,7 @@ fn params(given: &[(&str, &str)]) -> Params {
 const BOUNDS: Bounds = Bounds { rows: 5, blocks: 4, together: 3 };
 
 fn plan(tasks: usize) -> Vec<Planned> {
-    let mut random = Random::new(3, "plan");
+    let mut random = Rng::new(3, "plan");
     (0..tasks).map(|_| Planned::draw(&mut random, BOUNDS)).collect()
 }
 

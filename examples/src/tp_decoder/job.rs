@@ -4,11 +4,12 @@ use std::boxed::Box;
 
 use pto_host::Device;
 
-use crate::decoder_layer::inputs::{Shape, Tensors};
-use crate::decoder_layer::job::{self, Buffers, LayerCheck, words};
+use crate::decoder_layer::inputs::{DecoderShape, DecoderTensors};
+use crate::decoder_layer::job::{self, DecoderBuffers, LayerCheck, words};
 use crate::host::job::{GraphSize, Prepared, check_room};
 use crate::host::{
-    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, for_groups,
+    Error, Example, ExampleDescription, GroupRank, Inputs, ParamSpec, Params, Program, TestSizes,
+    for_groups,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
@@ -60,13 +61,13 @@ const LITTLE: &[(&str, &str)] = &[
 ];
 
 impl Example for TpDecoder {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "tp_decoder",
             summary: "a decoding step of a layer, split over devices that add up their sums; both kinds of cores",
             program: Program::Tensors,
             params: PARAMS,
-            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            sizes: TestSizes { whole: LITTLE, little: LITTLE },
             inputs: job::INPUTS,
             outputs: job::OUTPUTS,
         }
@@ -89,12 +90,12 @@ impl Example for TpDecoder {
 
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let shape = Shape::new(params)?;
+        let shape = DecoderShape::new(params)?;
         let own = shares::shape(&shape, member)?;
         let contexts = Contexts::new(&shape.attention, params, inputs)?;
         let attention = contexts.units(&own.attention).saturating_mul(TASKS_PER_UNIT);
@@ -103,10 +104,10 @@ impl Example for TpDecoder {
         let size = GraphSize::streamed(tasks.saturating_add(attention));
         check_room(device, &own.elements(&contexts), &size)?;
 
-        let tensors = Tensors::new(&shape, contexts, params, inputs)?;
+        let tensors = DecoderTensors::new(&shape, contexts, params, inputs)?;
         let share = shares::tensors(&tensors, &shape, member);
-        let buffers = Buffers::new(&own, &share, device)?;
-        buffers.place(&mut args);
+        let buffers = DecoderBuffers::new(&own, &share, device)?;
+        buffers.fill_args(&mut args);
         let words = args.words().to_vec();
         let check = LayerCheck::new(shape, tensors, Some(share), buffers);
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))

@@ -2,19 +2,23 @@
 
 use std::vec::Vec;
 
-use crate::decoder_layer::inputs::{Shape, Tensors};
+use crate::decoder_layer::inputs::{DecoderShape, DecoderTensors};
 use crate::host::job::index;
-use crate::host::{Error, Member};
-use crate::paged_attention::inputs::Shape as Attention;
+use crate::host::{Error, GroupRank};
+use crate::paged_attention::inputs::AttentionShape as Attention;
 
 /// The shape of one rank's layer.
 ///
 /// # Errors
 /// Heads of the cache, or columns of the MLP, that so many ranks cannot share.
-pub(crate) fn shape(whole: &Shape, member: Member) -> Result<Shape, Error> {
+pub(crate) fn shape(whole: &DecoderShape, member: GroupRank) -> Result<DecoderShape, Error> {
     let kv_heads = member.share("kv_heads", whole.attention.kv_heads)?;
     let intermediate = member.share("intermediate", whole.intermediate)?;
-    Ok(Shape { attention: Attention { kv_heads, ..whole.attention }, intermediate, ..*whole })
+    Ok(DecoderShape {
+        attention: Attention { kv_heads, ..whole.attention },
+        intermediate,
+        ..*whole
+    })
 }
 
 /// One rank's share of rows or columns, of which there are `extent` in all.
@@ -25,7 +29,7 @@ struct Share {
 }
 
 impl Share {
-    fn of(member: Member, extent: usize) -> Self {
+    fn of(member: GroupRank, extent: usize) -> Self {
         let length = extent / member.size as usize;
         Self { first: member.rank as usize * length, length }
     }
@@ -41,7 +45,11 @@ impl Share {
 }
 
 /// The tensors of one rank's layer.
-pub(crate) fn tensors(whole: &Tensors, shape: &Shape, member: Member) -> Tensors {
+pub(crate) fn tensors(
+    whole: &DecoderTensors,
+    shape: &DecoderShape,
+    member: GroupRank,
+) -> DecoderTensors {
     let attention = &shape.attention;
     let [dim, hidden, inner, kv] =
         [attention.head_dim, shape.hidden, shape.intermediate, attention.kv_heads]
@@ -59,5 +67,5 @@ pub(crate) fn tensors(whole: &Tensors, shape: &Shape, member: Member) -> Tensors
     let weights =
         [own, queries.rows(wo, hidden), columns(wg), columns(wu), inner_share.rows(wd, hidden)];
     let cache = |cache: &[f32]| keys.columns(cache, kv * dim, 0).flatten().copied().collect();
-    Tensors { weights, k: cache(&whole.k), v: cache(&whole.v), ..whole.clone() }
+    DecoderTensors { weights, k: cache(&whole.k), v: cache(&whole.v), ..whole.clone() }
 }

@@ -6,7 +6,7 @@
 //! copy       (AIV, tiles)  middle  = partial
 //! ```
 //! The same follows the MLP, from `middle` to `out`. A tile of `partial` is dense, and a tensor of its own: its all-reduce starts when its
-//! product is complete, and overlaps with the products of the tiles behind it.
+//! product is complete, and overlaps with the products of the tiles after it.
 
 use core::num::NonZeroU64;
 
@@ -16,7 +16,7 @@ use pto_graph::group::{Communicator, Options, Order, Reduction};
 use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
 use crate::args::{Size, tiles};
-use crate::decoder_layer::stages::Layer;
+use crate::decoder_layer::stages::DecoderStages;
 use crate::streaming::{extent, floats, part, submit, tile};
 
 pub use crate::decoder_layer::stream::Args;
@@ -29,14 +29,14 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
     let args = Args::from_words(comm.program_args(stream.orch_args()))?;
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
-        let layer = Layer::new(scope, &args)?;
+        let layer = DecoderStages::new(scope, &args)?;
         let [attended, down] = [Sums::new(scope, &args)?, Sums::new(scope, &args)?];
         let stream = &mut **scope;
         layer.attention(stream)?;
         let (dim, heads) = (args.head_dim.get(), args.heads());
         let heads_of = args.heads_of(args.tile_k).saturating_mul(args.head_dim.non_zero());
         let [batch, hidden] = [args.batch, args.hidden].map(Size::get);
-        let flat = Operand {
+        let flat = ProjectionInput {
             view: layer.tensors.attended,
             is_heads: true,
             weights: args.wo,
@@ -52,7 +52,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         )?;
         layer.norm(stream, layer.tensors.middle, 1)?;
         layer.gated(stream)?;
-        let gate = Operand {
+        let gate = ProjectionInput {
             view: layer.tensors.gate,
             is_heads: false,
             weights: args.wd,
@@ -70,9 +70,9 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 /// What is projected back to the tokens: `[batch, inner] @ [inner, hidden]`.
-struct Operand<'s> {
+struct ProjectionInput<'s> {
     view: TensorView<'s>,
-    /// Its elements stand in heads: `[batch, heads, head_dim]`.
+    /// Its elements are in heads: `[batch, heads, head_dim]`.
     is_heads: bool,
     weights: GmAddr,
     inner: u64,
@@ -80,7 +80,7 @@ struct Operand<'s> {
     piece: NonZeroU64,
 }
 
-impl<'s> Operand<'s> {
+impl<'s> ProjectionInput<'s> {
     fn part(&self, (start, length): (u64, u64)) -> Result<TensorView<'s>, BuildError> {
         if !self.is_heads {
             return Ok(part(self.view, 1, (start, length))?);
@@ -113,7 +113,7 @@ impl<'s> Sums<'s> {
         &self,
         stream: &mut G,
         comm: &mut Communicator,
-        operand: &Operand<'_>,
+        operand: &ProjectionInput<'_>,
         (from, to): (TensorView<'_>, TensorView<'_>),
         (batch, hidden): (u64, u64),
     ) -> Result<(), BuildError> {
@@ -148,7 +148,7 @@ impl<'s> Sums<'s> {
     }
 }
 
-/// Tasks of one rank beside those of `decoder_layer` with its words: copies, and for each tile five tasks for each other rank.
+/// Tasks of one rank in addition to those of `decoder_layer` with its words: copies, and for each tile five tasks for each other rank.
 #[must_use]
 pub fn more_tasks(args: &Args, ranks: u32) -> u64 {
     let tiles = 2 * args.hidden.get().div_ceil(args.tile_n.get());

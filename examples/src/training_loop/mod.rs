@@ -18,7 +18,7 @@ mod training;
 mod tests;
 
 pub use report::Report;
-pub use sizes::Sizes;
+pub use sizes::TrainingSizes;
 pub use training::{Layouts, Training};
 
 /// What `pto run` calls it.

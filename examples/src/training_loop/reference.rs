@@ -4,7 +4,7 @@
 use std::vec;
 use std::vec::Vec;
 
-use super::sizes::{Sizes, drawn};
+use super::sizes::{TrainingSizes, drawn};
 use crate::host::job::index;
 
 /// The data, and the weights in the beginning.
@@ -16,8 +16,8 @@ pub(super) struct Problem {
 
 impl Problem {
     /// What the seed decides. The targets are those of other weights, so that there is something to learn.
-    pub(super) fn drawn(sizes: &Sizes) -> Self {
-        let Sizes { batch, inner, outer, seed, .. } = *sizes;
+    pub(super) fn drawn(sizes: &TrainingSizes) -> Self {
+        let TrainingSizes { batch, inner, outer, seed, .. } = *sizes;
         let scale = (inner as f32).sqrt().recip();
         let x = drawn(seed, "x", batch * inner, 1.0);
         let weights = drawn(seed, "weights", inner * outer, scale);
@@ -29,7 +29,7 @@ impl Problem {
     }
 
     /// `X` transposed.
-    pub(super) fn x_transposed(&self, sizes: &Sizes) -> Vec<f32> {
+    pub(super) fn x_transposed(&self, sizes: &TrainingSizes) -> Vec<f32> {
         let (batch, inner) = (index(sizes.batch), index(sizes.inner));
         let at = |k: usize| (0..batch).map(move |b| self.x[b * inner + k]);
         (0..inner).flat_map(at).collect()
@@ -52,7 +52,7 @@ fn product(a: &[f32], b: &[f32], [m, k, n]: [u64; 3]) -> Vec<f64> {
 
 /// The training so far.
 pub(super) struct Reference {
-    sizes: Sizes,
+    sizes: TrainingSizes,
     /// `X W0`.
     start: Vec<f64>,
     /// `X X^T`.
@@ -64,8 +64,8 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    pub(super) fn new(sizes: &Sizes, problem: &Problem) -> Self {
-        let Sizes { batch, inner, outer, .. } = *sizes;
+    pub(super) fn new(sizes: &TrainingSizes, problem: &Problem) -> Self {
+        let TrainingSizes { batch, inner, outer, .. } = *sizes;
         let transposed = problem.x_transposed(sizes);
         Self {
             sizes: *sizes,

@@ -6,7 +6,7 @@ use crate::host::job::index;
 
 /// How large the model is, and how it is trained.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sizes {
+pub struct TrainingSizes {
     /// Rows of the data.
     pub batch: u64,
     /// Columns of the data, rows of the weights.
@@ -23,7 +23,7 @@ pub struct Sizes {
     pub seed: u64,
 }
 
-impl Default for Sizes {
+impl Default for TrainingSizes {
     /// Weights of 16 MiB and 1,000 rounds.
     fn default() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Default for Sizes {
 
 /// Numbers that a name and a seed decide.
 pub(super) fn drawn(seed: u64, name: &str, count: u64, scale: f32) -> Vec<f32> {
-    let mut random = crate::host::random::Random::new(seed, name);
+    let mut random = crate::host::random::Rng::new(seed, name);
     let mut values = random.units(index(count));
     values.iter_mut().for_each(|value| *value *= scale);
     values

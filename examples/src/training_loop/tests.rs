@@ -7,13 +7,13 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
 
 use super::report::Report;
-use super::sizes::Sizes;
+use super::sizes::TrainingSizes;
 use super::texts;
 use super::training::{Layouts, Training};
 use crate::host::open_sim;
 
-const SIZES: Sizes =
-    Sizes { batch: 4, inner: 64, outer: 96, tile: 32, iterations: 12, rate: 0.5, seed: 1 };
+const SIZES: TrainingSizes =
+    TrainingSizes { batch: 4, inner: 64, outer: 96, tile: 32, iterations: 12, rate: 0.5, seed: 1 };
 
 fn session(hosting: Hosting) -> Session {
     let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 64 << 20, hosting };
@@ -87,10 +87,10 @@ fn one_copy_more_is_counted_and_fails_the_check() {
     };
     let (report, failures) = trained(Hosting::default(), Layouts::Same, copy);
     assert_eq!(report.rest.traffic.to_host_bytes, 4 * 64 * 96);
-    let [told] = failures.as_slice() else { panic!("{failures:?}") };
+    let [failure] = failures.as_slice() else { panic!("{failures:?}") };
     assert!(
-        told.contains("there were 24576 bytes copied") && told.contains("0 are expected"),
-        "{told}"
+        failure.contains("there were 24576 bytes copied") && failure.contains("0 are expected"),
+        "{failure}"
     );
 }
 
@@ -101,6 +101,12 @@ fn a_wrong_result_fails_the_check() {
     report.pcc_change = 0.99;
     report.losses.reverse();
     let failures = report.failures();
-    assert!(failures.iter().any(|told| told.contains("the loss does not fall")), "{failures:?}");
-    assert!(failures.iter().any(|told| told.contains("change of the weights")), "{failures:?}");
+    assert!(
+        failures.iter().any(|failure| failure.contains("the loss does not fall")),
+        "{failures:?}"
+    );
+    assert!(
+        failures.iter().any(|failure| failure.contains("change of the weights")),
+        "{failures:?}"
+    );
 }

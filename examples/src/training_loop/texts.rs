@@ -3,13 +3,13 @@
 use std::format;
 use std::string::String;
 
-use super::sizes::Sizes;
+use super::sizes::TrainingSizes;
 
 const HEAD: &str = "  schedule round_robin workers 1 window 8192 stall\n";
 
 /// `Y = tanh(X W)`.
-pub(super) fn forward(sizes: &Sizes) -> String {
-    let Sizes { batch: b, inner: k, outer: n, tile: t, .. } = *sizes;
+pub(super) fn forward(sizes: &TrainingSizes) -> String {
+    let TrainingSizes { batch: b, inner: k, outer: n, tile: t, .. } = *sizes;
     let (inner_tiles, outer_tiles) = (k / t, n / t);
     format!(
         "workload forward {{
@@ -46,8 +46,8 @@ pub(super) fn forward(sizes: &Sizes) -> String {
 }
 
 /// The loss of this round, and the gradient of the weights. `XT` is the transposed `X`, `C` says which round it is.
-pub(super) fn backward(sizes: &Sizes) -> String {
-    let Sizes { batch: b, inner: k, outer: n, tile: t, iterations, .. } = *sizes;
+pub(super) fn backward(sizes: &TrainingSizes) -> String {
+    let TrainingSizes { batch: b, inner: k, outer: n, tile: t, iterations, .. } = *sizes;
     let (inner_tiles, outer_tiles) = (k / t, n / t);
     let elements = b * n;
     format!(
@@ -105,8 +105,8 @@ pub(super) fn backward(sizes: &Sizes) -> String {
 }
 
 /// `W = W - rate G`, and the next round. With tiles of `(rows, cols)` in memory both matrices stand as tiles.
-pub(super) fn optimiser(sizes: &Sizes, stored_cols: Option<u64>) -> String {
-    let Sizes { inner: k, outer: n, tile: t, .. } = *sizes;
+pub(super) fn optimiser(sizes: &TrainingSizes, stored_cols: Option<u64>) -> String {
+    let TrainingSizes { inner: k, outer: n, tile: t, .. } = *sizes;
     let (shape, [rows, cols], loops, view) = match stored_cols {
         None => (
             format!("{k}, {n}"),

@@ -10,12 +10,12 @@ use pto_host::stitch::{
     StitchError, Stitcher, Tensor,
 };
 use pto_host::workloads::Workload;
-use pto_host::workloads::program::{Format, Layout, Program, Role, TensorDescription};
+use pto_host::workloads::program::{Format, Program, Role, TensorDescription, TensorLayout};
 use pto_host::workloads::tile::DType;
 
 use super::reference::{Problem, Reference};
 use super::report::{Report, correlation};
-use super::sizes::Sizes;
+use super::sizes::TrainingSizes;
 use super::texts;
 use crate::host::job::index;
 
@@ -33,20 +33,20 @@ const ROUNDS_OF_A_LAUNCH: usize = 8;
 
 /// A loop that is on.
 pub struct Training {
-    sizes: Sizes,
+    sizes: TrainingSizes,
     plan: SequencePlan,
     stitcher: Stitcher,
     stream: ProgramStream,
     programs: [LoadedProgram; 3],
     problem: Problem,
     reference: Reference,
-    tensors: Tensors,
+    tensors: TrainingTensors,
     rounds: u64,
-    /// The counters behind the first round.
+    /// The counters after the first round.
     settled: Counters,
 }
 
-struct Tensors {
+struct TrainingTensors {
     x: Tensor,
     x_transposed: Tensor,
     target: Tensor,
@@ -67,7 +67,7 @@ fn described(text: &str) -> Result<Program, StitchError> {
 }
 
 /// The programs, each compiled for itself and read from the bytes of its file.
-fn programs(sizes: &Sizes, layouts: Layouts) -> Result<[Program; 3], StitchError> {
+fn programs(sizes: &TrainingSizes, layouts: Layouts) -> Result<[Program; 3], StitchError> {
     let nz = Format::nz(DType::F32.bytes());
     let stored = match nz {
         Format::Tiles { cols, .. } if layouts == Layouts::Differ => Some(u64::from(cols)),
@@ -85,7 +85,7 @@ fn programs(sizes: &Sizes, layouts: Layouts) -> Result<[Program; 3], StitchError
         for name in ["W", "G"] {
             optimiser = optimiser.with_tensor(name, |tensor| {
                 tensor.shape = vec![sizes.inner, sizes.outer];
-                tensor.layout = Layout::device().with_format(nz.clone());
+                tensor.layout = TensorLayout::device().with_format(nz.clone());
             })?;
         }
     }
@@ -102,7 +102,11 @@ impl Training {
     ///
     /// # Errors
     /// What the device refuses.
-    pub fn new(session: &Session, sizes: Sizes, layouts: Layouts) -> Result<Self, StitchError> {
+    pub fn new(
+        session: &Session,
+        sizes: TrainingSizes,
+        layouts: Layouts,
+    ) -> Result<Self, StitchError> {
         let stitcher = Stitcher::new(session)?;
         let stream = stitcher.overlapping_stream(3 * ROUNDS_OF_A_LAUNCH)?;
         let programs = programs(&sizes, layouts)?;
@@ -111,16 +115,16 @@ impl Training {
         let problem = Problem::drawn(&sizes);
         let given = |shape: [u64; 2], values: &[f32]| {
             let tensor = HostTensor::of_f32(&shape, values)?;
-            stream.to_device(&tensor, &Layout::device())
+            stream.to_device(&tensor, &TensorLayout::device())
         };
-        let Sizes { batch, inner, outer, iterations, .. } = sizes;
+        let TrainingSizes { batch, inner, outer, iterations, .. } = sizes;
         let weights = given([inner, outer], &problem.weights)?;
-        let tensors = Tensors {
+        let tensors = TrainingTensors {
             x: given([batch, inner], &problem.x)?,
             x_transposed: given([inner, batch], &problem.x_transposed(&sizes))?,
             target: given([batch, outer], &problem.target)?,
-            count: stream.zeros(DType::I32, &[1, 1], &Layout::device())?,
-            losses: stream.zeros(DType::F32, &[iterations, 1], &Layout::device())?,
+            count: stream.zeros(DType::I32, &[1, 1], &TensorLayout::device())?,
+            losses: stream.zeros(DType::F32, &[iterations, 1], &TensorLayout::device())?,
             weights: stream.to_layout(weights, &plan.initial["W"])?,
         };
         let [forward, backward, optimiser] = programs;
@@ -148,7 +152,7 @@ impl Training {
         &self.plan
     }
 
-    /// The stream, and the weights as they will be behind everything that was asked so far.
+    /// The stream, and the weights as they will be after everything that was asked so far.
     #[must_use]
     pub const fn parts(&self) -> (&ProgramStream, &Tensor) {
         (&self.stream, &self.tensors.weights)

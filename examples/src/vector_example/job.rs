@@ -9,10 +9,11 @@ use pto_host::Device;
 
 use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::count;
 use crate::host::{
-    Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, Needs, ParamSpec, Params, Program, TensorSpec,
+    TestSizes,
 };
 use crate::vector_example::graph::{Args, EDGES_PER_TILE, TASKS_PER_TILE, WORDS_PER_TILE};
 
@@ -41,13 +42,13 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("f", &["rows", "cols"], "(a + b + 1) * (a + b + 2)")];
 
 impl Example for VectorExample {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "vector_example",
             summary: "f = (a + b + 1) * (a + b + 2), elementwise, in tiles; vector cores only",
             program: Program::Graph,
             params: PARAMS,
-            sizes: Sizes { whole: &[], little: &[("rows", "20"), ("cols", "70")] },
+            sizes: TestSizes { whole: &[], little: &[("rows", "20"), ("cols", "70")] },
             inputs: INPUTS,
             outputs: OUTPUTS,
         }
@@ -111,7 +112,7 @@ fn input(params: &Params, inputs: &Inputs, name: &str, fill: f32, elements: u64)
     match (inputs.f32(name), params.get("seed")) {
         (Some(values), _) => values.to_vec(),
         (None, 0) => vec![fill; index(elements)],
-        (None, seed) => Random::new(seed, name).units(index(elements)),
+        (None, seed) => Rng::new(seed, name).units(index(elements)),
     }
 }
 

@@ -9,16 +9,18 @@ use super::file::WorkloadFile;
 use super::job;
 use crate::host::f32_of;
 use crate::host::job::Prepared;
-use crate::host::{Description, Error, Example, Inputs, Member, Needs, Params, Sizes};
+use crate::host::{
+    Error, Example, ExampleDescription, GroupRank, Inputs, Needs, Params, TestSizes,
+};
 
 impl Example for WorkloadFile {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: self.name,
             summary: "a workload file",
             program: self.program,
             params: self.params,
-            sizes: Sizes::OWN,
+            sizes: TestSizes::OWN,
             inputs: self.inputs,
             outputs: self.outputs,
         }
@@ -48,7 +50,7 @@ impl Example for WorkloadFile {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        job::prepare(self, Member::ALONE, (params, inputs), device)
+        job::prepare(self, GroupRank::ALONE, (params, inputs), device)
     }
 
     /// A pipeline whose processes are on ranks.
@@ -58,7 +60,7 @@ impl Example for WorkloadFile {
 
     fn prepare_member(
         &self,
-        member: Member,
+        member: GroupRank,
         params: &Params,
         inputs: &Inputs,
         device: &Device,

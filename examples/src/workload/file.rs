@@ -11,7 +11,7 @@ use pto_abi::CoreKind;
 use pto_host::workloads::Workload;
 use pto_host::workloads::plan::{Compiled, SymbolUse, compile};
 use pto_host::workloads::tile::Op;
-use pto_host::workloads::tree::{Argument, Checked, Node, Warning, children};
+use pto_host::workloads::tree::{Checked, TaskArgument, TreeNode, Warning, children};
 
 use super::memory::file_type;
 use crate::host::{DType, Error, ParamSpec, Program, TensorSpec};
@@ -43,10 +43,10 @@ pub(super) fn kept(text: String) -> &'static str {
 }
 
 impl WorkloadFile {
-    /// What is allowed in it, and may not be meant: a text for each, with its place.
+    /// What is allowed in it, and may not be meant: a text for each, with its path in the workload.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let text = |warning: &Warning| {
-            format!("workload {}{}: {}", self.name, warning.place, warning.message)
+            format!("workload {}{}: {}", self.name, warning.path, warning.message)
         };
         self.checked.warnings().iter().map(text)
     }
@@ -54,14 +54,14 @@ impl WorkloadFile {
     /// Reads, checks and compiles a workload. It is kept for the rest of the process, as the table of examples is.
     ///
     /// # Errors
-    /// What is wrong with the text or the workload, with its place.
+    /// What is wrong with the text or the workload, and where.
     pub fn read(text: &str) -> Result<&'static Self, Error> {
         let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
         let workload = Workload::parse(text).map_err(|error| invalid(&error))?;
         let checked = workload.check().map_err(|error| invalid(&error))?;
         let compiled = compile(&checked).map_err(|error| invalid(&error))?;
         let tree = &checked.workload().root;
-        let program = match any(tree, &|node| matches!(node, Node::SlotLoad { .. })) {
+        let program = match any(tree, &|node| matches!(node, TreeNode::SlotLoad { .. })) {
             true => Program::TensorsAndValues,
             false => Program::Tensors,
         };
@@ -97,7 +97,7 @@ impl WorkloadFile {
 }
 
 /// Whether a node, or one inside of it, is such.
-fn any(node: &Node, is_such: &dyn Fn(&Node) -> bool) -> bool {
+fn any(node: &TreeNode, is_such: &dyn Fn(&TreeNode) -> bool) -> bool {
     is_such(node) || children(node).into_iter().any(|node| any(node, is_such))
 }
 
@@ -106,11 +106,11 @@ fn written(checked: &Checked) -> Vec<String> {
     let workload = checked.workload();
     let is_written = |number: usize| {
         any(&workload.root, &|node| {
-            let (Node::Task(task) | Node::Send { task, .. }) = node else { return false };
+            let (TreeNode::Task(task) | TreeNode::Send { task, .. }) = node else { return false };
             let params = workload.kernels[task.kernel].params();
             params.iter().zip(&task.arguments).any(|(param, argument)| {
                 let is_output = param.tensor().is_some_and(|(direction, _)| direction.is_written());
-                is_output && matches!(argument, Argument::View(view) if view.tensor == number)
+                is_output && matches!(argument, TaskArgument::View(view) if view.tensor == number)
             })
         })
     };

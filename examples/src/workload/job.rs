@@ -9,7 +9,7 @@ use std::vec::Vec;
 use pto_abi::limits::MAX_TASKS;
 use pto_graph::plan::BUILDER;
 use pto_host::workload::{WorkloadBindings, WorkloadError, WorkloadRun};
-use pto_host::workloads::clock::{self, Bindings, Bound};
+use pto_host::workloads::clock::{self, Bindings, BoundTensor};
 use pto_host::workloads::plan::{Compiled, SymbolUse};
 use pto_host::workloads::tile::view::tensor_of;
 use pto_host::workloads::tree::Tensor as WorkloadTensor;
@@ -17,15 +17,15 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use super::file::{GRAIN, REQUIRED, SEED, WorkloadFile, has_symbol};
 use super::memory::Memory;
-use crate::host::check::{Place, Verdict, index_of};
+use crate::host::check::{ElementPosition, Verdict, index_of};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room_for};
-use crate::host::{Error, Inputs, Member, Params, Tensor};
+use crate::host::{Error, GroupRank, Inputs, Params, Tensor};
 
 /// Makes the tensors, runs the reference, and puts everything into the memory of `device`.
 pub(super) fn prepare(
     file: &WorkloadFile,
-    member: Member,
+    member: GroupRank,
     (params, inputs): (&Params, &Inputs),
     device: &Device,
 ) -> Result<Prepared, Error> {
@@ -76,7 +76,7 @@ pub(super) fn prepare(
     let run = WorkloadRun::bind(device, compiled.clone(), &bound).map_err(refused)?;
     let (words, size) = (run.orch_args().to_vec(), GraphSize::streamed(tasks));
     let tensors = compiled.tensors().iter().zip(before).zip(after).zip(buffers).zip(whole);
-    let held = tensors.map(|((((tensor, before), after), buffer), is_whole)| Held {
+    let held = tensors.map(|((((tensor, before), after), buffer), is_whole)| CheckedTensor {
         tensor: tensor.clone(),
         name: super::file::kept(tensor.name.clone()),
         is_written: file.is_written(&tensor.name),
@@ -90,7 +90,10 @@ pub(super) fn prepare(
 }
 
 /// Which tensors this member has all of after a run. Some member has each.
-fn whole_tensors(file: &WorkloadFile, Member { rank, size }: Member) -> Result<Vec<bool>, Error> {
+fn whole_tensors(
+    file: &WorkloadFile,
+    GroupRank { rank, size }: GroupRank,
+) -> Result<Vec<bool>, Error> {
     let workload = file.checked.workload();
     let of = |number, tensor: &WorkloadTensor| {
         if (0..size).any(|rank| workload.is_whole_at(number, (rank, size))) {
@@ -157,7 +160,7 @@ fn reference(
     let mut bindings = Bindings::new();
     for (tensor, memory) in file.compiled.tensors().iter().zip(memories) {
         let used = memory.bytes;
-        let bound = Bound {
+        let bound = BoundTensor {
             memory: &tensor_of(&mut memory.words)[..used],
             first: 0,
             strides: clock::row_major(&tensor.shape),
@@ -178,7 +181,7 @@ fn reference(
 }
 
 /// A tensor: before a run, what it must be after it, and on the device.
-struct Held {
+struct CheckedTensor {
     tensor: WorkloadTensor,
     name: &'static str,
     is_written: bool,
@@ -189,7 +192,7 @@ struct Held {
     buffer: DeviceBuffer<u64>,
 }
 
-impl Held {
+impl CheckedTensor {
     fn read(&self) -> Result<Memory, DeviceError> {
         Ok(Memory { words: self.buffer.read()?, bytes: self.before.bytes })
     }
@@ -200,13 +203,13 @@ impl Held {
         let elements = || found.as_bytes().chunks(size).zip(self.after.as_bytes().chunks(size));
         let wrong = elements().filter(|(found, expected)| found != expected).count() as u64;
         let first = elements().position(|(found, expected)| found != expected);
-        let place = first.map(|at| Place {
+        let first_wrong = first.map(|at| ElementPosition {
             tensor: self.name,
             index: index_of(at as u64, &self.tensor.shape),
             found: shown(&found, &self.tensor, at),
             expected: shown(&self.after, &self.tensor, at),
         });
-        Ok(Verdict::exact(elements().count() as u64, wrong, place))
+        Ok(Verdict::exact(elements().count() as u64, wrong, first_wrong))
     }
 }
 
@@ -226,7 +229,7 @@ const fn is_half(tensor: &WorkloadTensor) -> bool {
 /// A workload on a device.
 struct WorkloadCheck {
     run: WorkloadRun,
-    held: Vec<Held>,
+    held: Vec<CheckedTensor>,
     _arrays: Vec<DeviceBuffer<i32>>,
 }
 

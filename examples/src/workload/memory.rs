@@ -6,9 +6,9 @@ use std::vec::Vec;
 use pto_host::workloads::tile::DType as TileDType;
 use pto_host::workloads::tree::Tensor as WorkloadTensor;
 
-use crate::host::dtype::{DType, Elements};
+use crate::host::dtype::{DType, ElementVec};
 use crate::host::job::index;
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::tensor::Tensor;
 
 /// A tensor's memory, aligned to every element type.
@@ -19,7 +19,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Bytes of a tensor; `u64::MAX` stands for more than 64 bits can say.
+    /// Bytes of a tensor; `u64::MAX` means more than 64 bits can hold.
     pub(super) fn bytes_of(tensor: &WorkloadTensor) -> u64 {
         let elements =
             tensor.shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
@@ -39,7 +39,7 @@ impl Memory {
         if !tensor.dtype.is_float() {
             return memory;
         }
-        let mut random = Random::new(seed, &tensor.name);
+        let mut random = Rng::new(seed, &tensor.name);
         let size = tensor.dtype.bytes();
         let used = memory.bytes;
         for element in bytemuck::cast_slice_mut::<_, u8>(&mut memory.words)[..used].chunks_mut(size)
@@ -67,7 +67,7 @@ impl Memory {
 
     /// As a NumPy file holds it.
     pub(super) fn tensor(&self, tensor: &WorkloadTensor) -> Option<Tensor> {
-        let elements = Elements::from_bytes(file_type(tensor.dtype), self.as_bytes());
+        let elements = ElementVec::from_bytes(file_type(tensor.dtype), self.as_bytes());
         Tensor::new(tensor.shape.clone(), elements)
     }
 }

@@ -28,7 +28,7 @@ use pto_aicore_kernels::cost::OnChip;
 #[cfg(feature = "sim")]
 use pto_sim_shim::{
     group::TransferEngine,
-    virtual_time::{KernelCosts, VirtualReport, group::SeatOf},
+    virtual_time::{KernelCosts, VirtualReport, group::NetEndpoint},
 };
 
 #[cfg(feature = "a2a3")]
@@ -85,7 +85,7 @@ pub(crate) trait Backend: Send {
     /// The names of the builder programs in its firmware.
     fn builders(&self) -> Vec<String>;
 
-    /// Whether its firmware runs builders beside plans, in one launch (`sim-shim/src/builders/beside.rs`).
+    /// Whether its firmware runs builders beside plans, in one launch (`sim-shim/src/builders/concurrent.rs`).
     fn runs_builders_beside(&self) -> bool {
         false
     }
@@ -181,7 +181,7 @@ pub(crate) trait Backend: Send {
 
     /// Makes it a rank of a group in virtual time; `false`: it does not run in virtual time.
     #[cfg(feature = "sim")]
-    fn seat(&mut self, _seat: SeatOf) -> bool {
+    fn seat(&mut self, _seat: NetEndpoint) -> bool {
         false
     }
 

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
-use pto_sim_shim::{AnyBuilders, Hosting, Machine};
+use pto_sim_shim::{AnyBuilders, Hosting, SimulatedMachine};
 
 type Built = Option<Result<(), BuildError>>;
 
@@ -14,15 +14,15 @@ pub(crate) trait SimulatedSet: Clone + Send + 'static {
     /// Whether the firmware runs builders beside plans.
     const RUNS_BUILDERS_BESIDE: bool;
 
-    /// A machine with this firmware, as [`Machine::new`] makes it.
-    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> Machine;
+    /// A machine with this firmware, as [`SimulatedMachine::new`] makes it.
+    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> SimulatedMachine;
 }
 
 impl SimulatedSet for AnyBuilders {
     const RUNS_BUILDERS_BESIDE: bool = true;
 
-    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> Machine {
-        Machine::of_any(hosting, memory, self)
+    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> SimulatedMachine {
+        SimulatedMachine::of_any(hosting, memory, self)
     }
 }
 
@@ -39,8 +39,8 @@ impl<B: BuilderSet> CompiledIn<B> {
 impl<B: BuilderSet> SimulatedSet for CompiledIn<B> {
     const RUNS_BUILDERS_BESIDE: bool = false;
 
-    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> Machine {
-        Machine::new(hosting, memory, self)
+    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> SimulatedMachine {
+        SimulatedMachine::new(hosting, memory, self)
     }
 }
 

@@ -7,9 +7,9 @@ use pto_abi::arena::Arena;
 use pto_abi::{FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
 use pto_sim_shim::group::TransferEngine;
-use pto_sim_shim::virtual_time::group::SeatOf;
+use pto_sim_shim::virtual_time::group::NetEndpoint;
 use pto_sim_shim::virtual_time::{FastRegions, KernelCosts, VirtualReport};
-use pto_sim_shim::{Doorbell, Hosting, Machine};
+use pto_sim_shim::{Doorbell, Hosting, SimulatedMachine};
 
 use crate::backend::simulated_set::SimulatedSet;
 use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell};
@@ -24,13 +24,13 @@ pub(crate) struct Simulator<B> {
     hosting: Hosting,
     memory: Arc<Memory>,
     builders: B,
-    machine: Machine,
+    machine: SimulatedMachine,
     doorbell: Arc<Doorbell>,
     fast: FastRegions,
     virtual_report: Option<Box<VirtualReport>>,
     post_mortem: Vec<String>,
     engine: Option<Arc<dyn TransferEngine>>,
-    seat: Option<SeatOf>,
+    seat: Option<NetEndpoint>,
 }
 
 impl<B: SimulatedSet> Simulator<B> {
@@ -157,9 +157,9 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         true
     }
 
-    fn seat(&mut self, seat: SeatOf) -> bool {
+    fn seat(&mut self, seat: NetEndpoint) -> bool {
         self.seat = Some(seat.clone());
-        self.machine.seat(seat)
+        self.machine.join_group(seat)
     }
 
     fn renew(&mut self) -> bool {

@@ -487,7 +487,7 @@ impl Device {
     #[cfg(feature = "sim")]
     pub(crate) fn take_seat(
         &mut self,
-        seat: pto_sim_shim::virtual_time::group::SeatOf,
+        seat: pto_sim_shim::virtual_time::group::NetEndpoint,
     ) -> Result<(), Error> {
         if self.backend.seat(seat) {
             self.has_transfers = true;

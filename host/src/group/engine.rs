@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::{Fault, TaskId};
 use pto_sim_shim::group::{
-    Posted, RunPort, Span, Transfer, TransferEngine, TransferError, TransferKind,
+    ByteRange, Posted, RunPort, Transfer, TransferEngine, TransferError, TransferKind,
 };
 
 use super::activity::Activity;
@@ -163,7 +163,7 @@ impl MemberEngine {
             )
         })?;
         if let Some((at, unit)) = transfer.count {
-            let count = Span { address: at.0, bytes: 4 };
+            let count = ByteRange { address: at.0, bytes: 4 };
             self.check(count).map_err(refused)?;
             // SAFETY: the word is in GM, and the task reads it: who writes it has completed.
             let count = unsafe { count.read_u32() }.unwrap_or(0);
@@ -175,13 +175,14 @@ impl MemberEngine {
                 ))
             })?;
         }
-        self.check(Span { address: transfer.local.0, bytes: transfer.bytes }).map_err(refused)?;
+        self.check(ByteRange { address: transfer.local.0, bytes: transfer.bytes })
+            .map_err(refused)?;
         Ok(transfer)
     }
 
-    fn check(&self, span: Span) -> Result<(), String> {
+    fn check(&self, span: ByteRange) -> Result<(), String> {
         let gm = self.memory.gm();
-        let gm = Span { address: gm.address().0, bytes: gm.bytes() };
+        let gm = ByteRange { address: gm.address().0, bytes: gm.bytes() };
         if gm.holds(span) {
             return Ok(());
         }

@@ -4,13 +4,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pto_sim_shim::group::{Exchange, Move, Over, Span, Transfer, TransferError};
+use pto_sim_shim::group::{ByteRange, Move, Over, Transfer, TransferError, TransferMatcher};
 
 use super::transport::{Completion, Place, Transport};
 
 /// What the ranks share.
 struct Net {
-    exchange: Exchange,
+    exchange: TransferMatcher,
     /// What is over and has not been told, by rank.
     over: Vec<Vec<u64>>,
     /// The rank whose run failed first, and why.
@@ -33,7 +33,7 @@ const HOST: &str = "this process";
 /// The transports of so many ranks, by rank.
 pub(super) fn transports(size: u32, ranks_per_node: u32) -> Vec<Arc<dyn Transport>> {
     let over = (0..size).map(|_| Vec::new()).collect();
-    let exchange = Exchange::new(size);
+    let exchange = TransferMatcher::new(size);
     let net = Net { exchange, over, failed: None, has_ended: false, run: 0 };
     let net = Arc::new(Mutex::new(net));
     let local = |rank| Local { net: Arc::clone(&net), rank, size, ranks_per_node };
@@ -86,7 +86,7 @@ impl Transport for Local {
         Place { rank, size, host: HOST.to_owned(), ranks_per_node }
     }
 
-    fn map(&self, _: u32, memory: Span) -> Result<(), TransferError> {
+    fn map(&self, _: u32, memory: ByteRange) -> Result<(), TransferError> {
         self.net().exchange.map(self.rank, memory);
         Ok(())
     }

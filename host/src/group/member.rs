@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pto_abi::GmAddr;
 use pto_graph::group::{Communicator, GroupWords, NetworkFigures, TRANSFER, words::MAX_WINDOWS};
-use pto_sim_shim::group::{Span, TransferEngine, TransferError};
-use pto_sim_shim::virtual_time::group::{SeatOf, VirtualNet};
+use pto_sim_shim::group::{ByteRange, TransferEngine, TransferError};
+use pto_sim_shim::virtual_time::group::{NetEndpoint, VirtualNet};
 
 use super::activity::Activity;
 use super::engine::MemberEngine;
@@ -68,7 +68,7 @@ impl Member {
         let rank = place.rank;
         let of_rank = |source| GroupError::Rank { rank, source };
         register_library(&mut device).map_err(of_rank)?;
-        device.take_seat(SeatOf { net: Arc::clone(&net), rank }).map_err(of_rank)?;
+        device.take_seat(NetEndpoint { net: Arc::clone(&net), rank }).map_err(of_rank)?;
         let (mover, windows) = (Mover::Machine(net), Vec::new());
         Ok(Self { device, rank: Membership { place, transport, mover, windows } })
     }
@@ -145,7 +145,7 @@ impl Member {
         }
         let zeroed = self.device.shared_memory().alloc_zeroed(bytes, Owner::User);
         let base = zeroed.map_err(|source| self.error(source))?;
-        self.rank.transport.map(id, Span { address: base.0, bytes })?;
+        self.rank.transport.map(id, ByteRange { address: base.0, bytes })?;
         self.rank.windows.push((base, bytes));
         Ok(id)
     }
@@ -173,7 +173,7 @@ impl Member {
     /// Takes over windows that it had in another group.
     pub(super) fn take_windows(&mut self, windows: Vec<(GmAddr, u64)>) -> Result<(), GroupError> {
         for (id, (base, bytes)) in (0..).zip(&windows) {
-            self.rank.transport.map(id, Span { address: base.0, bytes: *bytes })?;
+            self.rank.transport.map(id, ByteRange { address: base.0, bytes: *bytes })?;
         }
         self.rank.windows = windows;
         Ok(())

@@ -70,7 +70,8 @@ pub use explore::GroupExploration;
 pub use member::Member;
 pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{
-    Calls, Exchange, Move, Over, Side, Span, Transfer, TransferError, TransferKind, transfer_words,
+    ByteRange, CallLog, Move, Over, Transfer, TransferError, TransferKind, TransferMatcher,
+    TransferSide, transfer_words,
 };
 pub use pto_sim_shim::virtual_time::group::{
     ContributionReport, NetFaults, NetworkProfile, WrongContribution,

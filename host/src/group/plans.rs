@@ -4,7 +4,7 @@ use pto_graph::NoBuilders;
 use pto_graph::plan::BUILDER;
 use pto_workload::clock::Bindings;
 use pto_workload::plan::{Compiled, compile};
-use pto_workload::program::{Layout, Program};
+use pto_workload::program::{Program, TensorLayout};
 use pto_workload::tree::Workload;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -183,7 +183,7 @@ fn a_program_stream_tells_its_plans_of_the_group() {
                 let stream = stitcher.overlapping_stream(overlap).unwrap();
                 let x = vec![member.rank() as f32 + 1.0; ELEMENTS];
                 let x = HostTensor::of_f32(&[16, 64], &x).unwrap();
-                let x = stream.to_device(&x, &Layout::device()).unwrap();
+                let x = stream.to_device(&x, &TensorLayout::device()).unwrap();
                 let run = |_| {
                     let outputs = stream.run(&program, Inputs::new().borrow("x", &x));
                     outputs.unwrap().take("y").unwrap()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pto_sim_shim::group::{Span, Transfer, TransferError};
+use pto_sim_shim::group::{ByteRange, Transfer, TransferError};
 use pto_sim_shim::virtual_time::group::VirtualNet;
 
 use super::transport::{Completion, Place, Transport};
@@ -22,7 +22,7 @@ impl Transport for Seated {
         Place { rank: self.rank, size: self.size, host, ranks_per_node }
     }
 
-    fn map(&self, _: u32, memory: Span) -> Result<(), TransferError> {
+    fn map(&self, _: u32, memory: ByteRange) -> Result<(), TransferError> {
         self.net.map(self.rank, memory);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pto_sim_shim::group::{Span, Transfer, TransferError};
+use pto_sim_shim::group::{ByteRange, Transfer, TransferError};
 
 /// Where a rank is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub trait Transport: Send + Sync {
     ///
     /// # Errors
     /// The others do not make a window of this size.
-    fn map(&self, id: u32, memory: Span) -> Result<(), TransferError>;
+    fn map(&self, id: u32, memory: ByteRange) -> Result<(), TransferError>;
 
     /// A run begins on this rank. Every rank numbers its runs alike, from 1 on.
     ///

@@ -1,4 +1,4 @@
-//! A builder that shares a launch with plans, as the host writes it and `sim-shim/src/builders/beside.rs` reads it.
+//! A builder that shares a launch with plans, as the host writes it and `sim-shim/src/builders/concurrent.rs` reads it.
 //!
 //! ```text
 //! words of 64 bits:  builder's symbol | arguments a, a words | gate's func and kind | tensors t, t times base, bytes, is written

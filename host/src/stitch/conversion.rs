@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_workload::Workload;
-use pto_workload::program::{Format, Layout, Program};
+use pto_workload::program::{Format, Program, TensorLayout};
 
 use super::error::StitchError;
 use super::loaded::LoadedProgram;
@@ -99,7 +99,7 @@ impl<'f> Side<'f> {
     }
 
     /// The tensor as the workload has it: its extents, and the layout with which the program binds it.
-    fn described(&self) -> Option<(Vec<u64>, Layout)> {
+    fn described(&self) -> Option<(Vec<u64>, TensorLayout)> {
         let layout = self.form.layout.clone();
         let format = match (&layout.format, self.form.shape.as_slice()) {
             // A vector is a row.

@@ -2,7 +2,7 @@
 
 use pto_abi::numbers::Counted;
 use pto_workload::plan::RunFault;
-use pto_workload::program::{Layout, ProgramError, Role};
+use pto_workload::program::{ProgramError, Role, TensorLayout};
 
 use crate::session::{SessionError, StreamId};
 use crate::workload::BindingError;
@@ -59,9 +59,9 @@ pub enum StitchError {
         /// The tensor.
         tensor: String,
         /// The layout that the program needs.
-        wanted: Box<Layout>,
+        wanted: Box<TensorLayout>,
         /// The layout of what was given.
-        found: Box<Layout>,
+        found: Box<TensorLayout>,
     },
     /// A tensor has other elements or extents than the program needs.
     #[error("program {program} needs {tensor} as {wanted}, and the tensor is {found}")]

@@ -16,7 +16,7 @@ use pto_graph::task_list::{self, ListedTask};
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_workload::plan::{Compiled, RunFault};
 use pto_workload::program::{
-    Body, BuilderReference, Format, GraphTask, Layout, Program, Role, dense_strides,
+    BuilderReference, Format, GraphTask, Program, ProgramBody, Role, TensorLayout, dense_strides,
 };
 
 use super::beside_words::BesideWords;
@@ -142,9 +142,9 @@ impl LoadedProgram {
     ) -> Result<Self, StitchError> {
         program.check_target(TARGET)?;
         let code = match program.body() {
-            Body::Plan(compiled) => plan_code(shared, compiled)?,
-            Body::Graph(tasks) => Code::Graph(kernels(&program, tasks, native)?),
-            Body::Builder(_) => Code::Builder,
+            ProgramBody::Plan(compiled) => plan_code(shared, compiled)?,
+            ProgramBody::Graph(tasks) => Code::Graph(kernels(&program, tasks, native)?),
+            ProgramBody::Builder(_) => Code::Builder,
         };
         let constant = |number| {
             let elements = program.constant(number);
@@ -165,7 +165,7 @@ impl LoadedProgram {
     ///
     /// # Errors
     /// The program has no such tensor.
-    pub fn input_layout(&self, name: &str) -> Result<Layout, StitchError> {
+    pub fn input_layout(&self, name: &str) -> Result<TensorLayout, StitchError> {
         Ok(self.0.program.tensor(name)?.layout.clone())
     }
 }
@@ -220,8 +220,8 @@ impl Loaded {
         session: &Session,
     ) -> Result<Arc<Bound>, StitchError> {
         let words = match self.program.body() {
-            Body::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
-            Body::Graph(_) | Body::Builder(_) => {
+            ProgramBody::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
+            ProgramBody::Graph(_) | ProgramBody::Builder(_) => {
                 values.check_empty().map_err(|cause| self.binding(cause))?;
                 let shares = u64::from(neighbours == Neighbours::Programs);
                 addresses.iter().copied().chain([shares]).collect()
@@ -233,13 +233,13 @@ impl Loaded {
             return Ok(Arc::clone(bound));
         }
         let bound = Arc::new(match (&self.code, self.program.body()) {
-            (Code::Graph(funcs), Body::Graph(tasks))
+            (Code::Graph(funcs), ProgramBody::Graph(tasks))
                 if has_block_shapes(tasks)
                     || (neighbours == Neighbours::Programs && self.shared.expands_plans) =>
             {
                 self.list((tasks, funcs), addresses)?
             }
-            (Code::Graph(funcs), Body::Graph(tasks)) => {
+            (Code::Graph(funcs), ProgramBody::Graph(tasks)) => {
                 let joined = match neighbours {
                     Neighbours::Programs => self.listing((tasks, funcs), addresses).visible(),
                     Neighbours::None => None,
@@ -252,10 +252,10 @@ impl Loaded {
                     Bound::Graph(Arc::new(image?))
                 }
             }
-            (Code::Plan { plan, kernels, scratch }, Body::Plan(_)) => {
+            (Code::Plan { plan, kernels, scratch }, ProgramBody::Plan(_)) => {
                 self.bind_plan((plan, kernels.as_ref(), scratch), words.clone())?
             }
-            (Code::Builder, Body::Builder(reference)) => {
+            (Code::Builder, ProgramBody::Builder(reference)) => {
                 self.builder(reference, addresses, neighbours)?
             }
             _ => unreachable!("the code is that of the body"),
@@ -387,7 +387,8 @@ impl Loaded {
 
     /// What a run of the program ended with, in the words of the workload; the epitaph is empty then. `None`: no fault of the program.
     pub(super) fn take_fault(&self, bound: &Bound) -> Result<Option<RunFault>, StitchError> {
-        let (Bound::Plan { epitaph, .. }, Body::Plan(compiled)) = (bound, self.program.body())
+        let (Bound::Plan { epitaph, .. }, ProgramBody::Plan(compiled)) =
+            (bound, self.program.body())
         else {
             return Ok(None);
         };

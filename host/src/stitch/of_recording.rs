@@ -11,7 +11,7 @@ use std::ops::Range;
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::library::{self, LibraryKernel};
 use pto_workload::program::{
-    BlockShape, Body, GraphArgument, GraphTask, NativeKernels, Program, TensorDescription,
+    BlockShape, ProgramBody, GraphArgument, GraphTask, NativeKernels, Program, TensorDescription,
 };
 
 use super::error::StitchError;
@@ -71,7 +71,7 @@ pub(super) fn program(
     let tasks = recording.tasks(&[]);
     let tasks = tasks.iter().enumerate().map(task).collect::<Result<_, StitchError>>()?;
     let described = setting.tensors.iter().map(|(tensor, _)| tensor.clone()).collect();
-    let program = Program::new(name, Body::Graph(tasks), described)?;
+    let program = Program::new(name, ProgramBody::Graph(tasks), described)?;
     Ok(match native {
         Some(native) => program.with_native(native)?,
         None => program,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use pto_workload::program::{Layout, Program, Role, TensorDescription};
+use pto_workload::program::{Program, Role, TensorDescription, TensorLayout};
 
 /// A program of a round, and what its tensors are called in the round.
 #[derive(Clone, Debug)]
@@ -48,9 +48,9 @@ pub struct PlannedConversion {
     /// The number of the step in front of which it is converted.
     pub before: usize,
     /// From this layout.
-    pub from: Layout,
+    pub from: TensorLayout,
     /// To this one.
-    pub to: Layout,
+    pub to: TensorLayout,
     /// Bytes that it writes.
     pub bytes: u64,
     /// Whether it is needed in every round; otherwise once, because the round only reads the tensor.
@@ -63,7 +63,7 @@ pub struct PlannedConversion {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SequencePlan {
     /// The layout that each tensor should have in the beginning.
-    pub initial: BTreeMap<String, Layout>,
+    pub initial: BTreeMap<String, TensorLayout>,
     /// The conversions, in the order of the steps.
     pub conversions: Vec<PlannedConversion>,
 }
@@ -174,7 +174,7 @@ const FIRST_ROUND: &str =
 fn need<'a>(
     name: &str,
     access: &'a Access<'_>,
-    valid: &mut Vec<&'a Layout>,
+    valid: &mut Vec<&'a TensorLayout>,
     last_write: Option<&Access<'_>>,
     plan: &mut SequencePlan,
 ) {
@@ -191,7 +191,7 @@ fn need<'a>(
 fn conversion(
     name: &str,
     access: &Access<'_>,
-    from: &Layout,
+    from: &TensorLayout,
     last_write: Option<&Access<'_>>,
 ) -> PlannedConversion {
     let to = access.tensor.layout.clone();

@@ -8,7 +8,7 @@ use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
 use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
-use pto_workload::program::Place;
+use pto_workload::program::MemorySpace;
 
 use super::counters::{Counters, Counts};
 use super::grain::Grain;
@@ -125,11 +125,11 @@ impl Shared {
         self: &Arc<Self>,
         stream: StreamId,
         bytes: u64,
-        place: Place,
+        place: MemorySpace,
     ) -> Result<Block, Error> {
         let on_chip = match place {
-            Place::OnChip => lock(&self.on_chip).take(stream, bytes),
-            Place::Host | Place::Pinned | Place::Device => None,
+            MemorySpace::OnChip => lock(&self.on_chip).take(stream, bytes),
+            MemorySpace::Host | MemorySpace::Pinned | MemorySpace::Device => None,
         };
         let (is_on_chip, is_unordered) =
             on_chip.map_or((false, false), |taken| (true, taken.is_unordered));

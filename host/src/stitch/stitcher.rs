@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_workload::program::{
-    Body, NativeKernels, Program, TensorDescription, describe_block_shape,
+    ProgramBody, NativeKernels, Program, TensorDescription, describe_block_shape,
 };
 
 use super::conversion::Conversions;
@@ -93,7 +93,7 @@ impl Stitcher {
 
     /// Refuses tasks that only the streaming runtime runs where the firmware has no builder that adds them.
     fn check_block_shapes(&self, program: &Program) -> Result<(), StitchError> {
-        let Body::Graph(tasks) = program.body() else { return Ok(()) };
+        let ProgramBody::Graph(tasks) = program.body() else { return Ok(()) };
         let mut shapes = tasks
             .iter()
             .map(|task| describe_block_shape(&task.block_shape, program.tensors()))
@@ -112,7 +112,7 @@ impl Stitcher {
 
     /// Refuses a program whose builder the device does not have.
     fn check_builder(&self, program: &Program) -> Result<(), StitchError> {
-        let Body::Builder(reference) = program.body() else { return Ok(()) };
+        let ProgramBody::Builder(reference) = program.body() else { return Ok(()) };
         let (known, device) =
             self.session.with_device(|device| (device.builders(), device.name().to_owned()))?;
         if known.contains(&reference.name) {
@@ -217,7 +217,7 @@ impl Stitcher {
 #[cfg(test)]
 mod tests {
     use pto_abi::CoreKind;
-    use pto_workload::program::{BlockShape, Body, GraphTask, Program};
+    use pto_workload::program::{BlockShape, ProgramBody, GraphTask, Program};
 
     use super::Stitcher;
     use crate::backend::fake::{Fake, SUCCESS};
@@ -242,7 +242,7 @@ mod tests {
                 producers: vec![],
                 block_shape: BlockShape { blocks, ..BlockShape::default() },
             };
-            stitcher.load(Program::new("shaped", Body::Graph(vec![task]), vec![]).unwrap())
+            stitcher.load(Program::new("shaped", ProgramBody::Graph(vec![task]), vec![]).unwrap())
         };
         let Err(StitchError::BlockShapes { program, task, shape, device }) = load(2) else {
             panic!("the task has two blocks, and nobody could add it");

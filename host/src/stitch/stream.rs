@@ -12,7 +12,7 @@ use std::time::Duration;
 use pto_abi::stream::StreamCapacities;
 use pto_graph::plan::layout::orch;
 use pto_graph::task_list::ListedTask;
-use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
+use pto_workload::program::{Format, TensorLayout, MemorySpace, Role, TensorDescription};
 use pto_workload::tile::DType;
 use pto_workload::tile::element::bits_as;
 
@@ -247,7 +247,7 @@ impl ProgramStream {
     }
 
     fn block(&self, form: &Form) -> Result<Block, StitchError> {
-        let take = || self.shared.block(self.id(), form.bytes(), form.layout.place);
+        let take = || self.shared.block(self.id(), form.bytes(), form.layout.memory);
         match take() {
             Ok(block) => {
                 // What used its bytes before has to be over: nothing else orders them.
@@ -471,7 +471,11 @@ impl ProgramStream {
     ///
     /// # Errors
     /// The device has no room; there is no such conversion.
-    pub fn to_device(&self, from: &HostTensor, layout: &Layout) -> Result<Tensor, StitchError> {
+    pub fn to_device(
+        &self,
+        from: &HostTensor,
+        layout: &TensorLayout,
+    ) -> Result<Tensor, StitchError> {
         let tensor = self.fresh(&row_major(from.dtype(), from.shape()))?;
         self.flush()?;
         self.stream.copy_to_device(tensor.address(), from.bytes().to_vec())?;
@@ -486,12 +490,12 @@ impl ProgramStream {
         &self,
         dtype: DType,
         shape: &[u64],
-        layout: &Layout,
+        layout: &TensorLayout,
     ) -> Result<Tensor, StitchError> {
         let form = Form { dtype, shape: shape.to_vec(), layout: layout.clone() };
         check_form(&form)?;
         if layout.padding != 0 && fills_up(&form) {
-            let row_major = self.zeros(dtype, shape, &Layout::device())?;
+            let row_major = self.zeros(dtype, shape, &TensorLayout::device())?;
             return self.to_layout(row_major, layout);
         }
         let tensor = self.fresh(&form)?;
@@ -526,7 +530,7 @@ impl ProgramStream {
     ///
     /// # Errors
     /// There is no such conversion; the device has no room.
-    pub fn to_layout(&self, tensor: Tensor, layout: &Layout) -> Result<Tensor, StitchError> {
+    pub fn to_layout(&self, tensor: Tensor, layout: &TensorLayout) -> Result<Tensor, StitchError> {
         if tensor.has_layout(layout) { Ok(tensor) } else { self.converted(&tensor, layout) }
     }
 
@@ -534,7 +538,7 @@ impl ProgramStream {
     ///
     /// # Errors
     /// As [`to_layout`](Self::to_layout).
-    pub fn converted(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, StitchError> {
+    pub fn converted(&self, tensor: &Tensor, layout: &TensorLayout) -> Result<Tensor, StitchError> {
         self.convert(tensor, Form { layout: layout.clone(), ..tensor.form.clone() })
     }
 
@@ -551,7 +555,7 @@ impl ProgramStream {
     fn convert(&self, tensor: &Tensor, form: Form) -> Result<Tensor, StitchError> {
         self.check_own(tensor, "to convert")?;
         check_form(&form)?;
-        if matches!(form.layout.place, Place::Host | Place::Pinned) {
+        if matches!(form.layout.memory, MemorySpace::Host | MemorySpace::Pinned) {
             return Err(StitchError::Conversion {
                 from: tensor.form.to_string(),
                 to: form.to_string(),
@@ -559,7 +563,7 @@ impl ProgramStream {
             });
         }
         let target = self.fresh(&form)?;
-        let moved = Layout { place: form.layout.place, ..tensor.form.layout.clone() };
+        let moved = TensorLayout { memory: form.layout.memory, ..tensor.form.layout.clone() };
         if form.layout == moved && form.dtype == tensor.form.dtype {
             self.flush()?;
             self.stream.copy_on_device(tensor.address(), target.address(), tensor.bytes())?;
@@ -611,7 +615,7 @@ fn form_of(tensor: &TensorDescription) -> Form {
 }
 
 fn row_major(dtype: DType, shape: &[u64]) -> Form {
-    Form { dtype, shape: shape.to_vec(), layout: Layout::device() }
+    Form { dtype, shape: shape.to_vec(), layout: TensorLayout::device() }
 }
 
 /// Whether there are elements that only fill up tiles.

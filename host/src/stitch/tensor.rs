@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pto_abi::GmAddr;
-use pto_workload::program::{Layout, Place};
+use pto_workload::program::{MemorySpace, TensorLayout};
 use pto_workload::tile::DType;
 
 use super::shared::Block;
@@ -14,7 +14,7 @@ use crate::session::{Session, StreamId};
 pub(super) struct Form {
     pub(super) dtype: DType,
     pub(super) shape: Vec<u64>,
-    pub(super) layout: Layout,
+    pub(super) layout: TensorLayout,
 }
 
 impl Form {
@@ -62,13 +62,13 @@ impl Tensor {
 
     /// The layout.
     #[must_use]
-    pub const fn layout(&self) -> &Layout {
+    pub const fn layout(&self) -> &TensorLayout {
         &self.form.layout
     }
 
     /// Whether it is in this layout.
     #[must_use]
-    pub fn has_layout(&self, layout: &Layout) -> bool {
+    pub fn has_layout(&self, layout: &TensorLayout) -> bool {
         self.form.layout == *layout
     }
 
@@ -99,7 +99,7 @@ impl Tensor {
     /// Whether it should be on the chip, and is in the memory of the device because there was no room.
     #[must_use]
     pub fn is_bounced(&self) -> bool {
-        self.form.layout.place == Place::OnChip && !self.block.is_on_chip()
+        self.form.layout.memory == MemorySpace::OnChip && !self.block.is_on_chip()
     }
 }
 

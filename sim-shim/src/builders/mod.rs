@@ -2,7 +2,7 @@
 //!
 //! The firmware is generic over its set of programs. An image is compiled around the set that it holds, so that no call of a builder goes
 //! through a table. On the simulator each set would mean a firmware of its own in every program that opens a device, and compiling one takes
-//! most of a minute. So [`AnyBuilders`] hides the set behind a table of functions: the firmware of the simulator is compiled once, in this
+//! most of a minute. So [`AnyBuilders`] hides the set in a table of functions: the firmware of the simulator is compiled once, in this
 //! crate, and each builder program once.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 //!    '------------------------------- Graph, Stream: each call --table--> G ------------------------------'
 //! ```
 
-mod beside;
+mod concurrent;
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use pto_graph::{
     forward_graph_builder, plan,
 };
 
-use beside::HostedStream;
+use concurrent::HostedStream;
 
 type Built = Option<Result<(), BuildError>>;
 
-/// Any set of builder programs, behind a table of functions. Clones are the same set.
+/// Any set of builder programs, as a table of functions. Clones are the same set.
 #[derive(Clone)]
-pub struct AnyBuilders(Arc<dyn Programs>);
+pub struct AnyBuilders(Arc<dyn DynBuilderSet>);
 
 impl AnyBuilders {
     /// The table of a set.
@@ -37,7 +37,7 @@ impl AnyBuilders {
         Self::sharing(Arc::new(builders))
     }
 
-    /// The same of a set that somebody else uses, too.
+    /// The same for a set that is shared.
     pub fn sharing<B: BuilderSet>(builders: Arc<B>) -> Self {
         Self(builders)
     }
@@ -60,8 +60,8 @@ impl BuilderSet for AnyBuilders {
         if symbol != pto_graph::symbol(plan::BUILDER) {
             return self.0.build_stream(symbol, &mut Stream::of(stream));
         }
-        if beside::has_builders(stream.orch_args()) {
-            return Some(beside::build(stream, |symbol, part| self.part(symbol, part)));
+        if concurrent::has_builders(stream.orch_args()) {
+            return Some(concurrent::build(stream, |symbol, part| self.part(symbol, part)));
         }
         self.part(symbol, stream)
     }
@@ -77,14 +77,14 @@ impl AnyBuilders {
 }
 
 /// A [`BuilderSet`] whose programs are called with the two builders of this file, and no others.
-trait Programs: Send + Sync {
+trait DynBuilderSet: Send + Sync {
     fn graph_names(&self) -> &[&str];
     fn stream_names(&self) -> &[&str];
     fn build_graph(&self, symbol: u64, graph: &mut Graph<'_>) -> Built;
     fn build_stream(&self, symbol: u64, stream: &mut Stream<'_>) -> Built;
 }
 
-impl<B: BuilderSet> Programs for B {
+impl<B: BuilderSet> DynBuilderSet for B {
     fn graph_names(&self) -> &[&str] {
         self.names()
     }
@@ -126,7 +126,7 @@ impl<'s> Stream<'s> {
     }
 }
 
-// Each call of a builder is the same call of the builder behind the table.
+// Each call of a builder is the same call of the builder in the table.
 forward_graph_builder!(['held] Graph<'held> => 0);
 forward_graph_builder!(['held] Stream<'held> => 0);
 
@@ -147,7 +147,7 @@ impl HostedBuilder for Stream<'_> {
 }
 
 impl StreamBuilder for Stream<'_> {
-    /// What goes between ranks is submitted by the communicator; the builder behind the table does everything else.
+    /// What goes between ranks is submitted by the communicator; the builder in the table does everything else.
     fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
         match op {
             StreamOp::Exchange(exchange) => self

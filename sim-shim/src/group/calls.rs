@@ -4,26 +4,26 @@ use std::collections::{HashMap, VecDeque};
 
 use pto_graph::group::tag;
 
-use super::error::{Side, TransferError};
+use super::error::{TransferError, TransferSide};
 
 /// Calls that are kept. Ranks are not so far apart: each waits for the others in its calls.
 const KEPT: usize = 4096;
 
 /// The calls of one run, each with the sides that came first: one, or as many as there are sub-groups with the same tags.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub struct CallLog {
     run: u64,
-    first: HashMap<u128, Vec<Side>>,
+    first: HashMap<u128, Vec<TransferSide>>,
     /// In the order in which they came.
     order: VecDeque<u128>,
 }
 
-impl Calls {
+impl CallLog {
     /// A rank starts a transfer, of a run. What is of no call, or of one whose transfers or runs differ, is not compared.
     ///
     /// # Errors
     /// `Mismatch`: another rank calls something else there.
-    pub fn note(&mut self, run: u64, tag: u128, second: Side) -> Result<(), TransferError> {
+    pub fn note(&mut self, run: u64, tag: u128, second: TransferSide) -> Result<(), TransferError> {
         if !tag::is_of_call(tag) || !tag::stamp::is_one_of_its_call(second.stamp) || run < self.run
         {
             return Ok(());
@@ -55,19 +55,19 @@ impl Calls {
 
 #[cfg(test)]
 mod tests {
-    use super::{Calls, KEPT, Side};
+    use super::{CallLog, KEPT, TransferSide};
 
     const CALL: u128 = 1 << 63 | 1 << 32;
     /// Of eight ranks.
     const STAMP: u128 = 1 << 15 | 1 << 80 | 8 << 96;
 
-    fn side(rank: u32, stamp: u128) -> Side {
-        Side { rank, bytes: 8, stamp }
+    fn side(rank: u32, stamp: u128) -> TransferSide {
+        TransferSide { rank, bytes: 8, stamp }
     }
 
     #[test]
     fn the_second_rank_that_comes_to_a_call_is_compared() {
-        let mut calls = Calls::default();
+        let mut calls = CallLog::default();
         calls.note(1, CALL, side(0, STAMP)).unwrap();
         calls.note(1, CALL | 5, side(1, STAMP)).unwrap();
         let found = calls.note(1, CALL | 6, side(2, STAMP | 1)).unwrap_err().to_string();
@@ -86,7 +86,7 @@ mod tests {
         let of = |rank, first: u128, size: u128| {
             side(rank, 1 << 15 | first << 64 | 1 << 80 | size << 96)
         };
-        let mut calls = Calls::default();
+        let mut calls = CallLog::default();
         for (rank, first) in [(0, 0), (2, 2), (4, 4), (1, 0), (5, 4), (3, 2)] {
             calls.note(1, CALL, of(rank, first, 2)).unwrap();
         }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn transfers_that_may_differ_are_not_compared() {
-        let mut calls = Calls::default();
+        let mut calls = CallLog::default();
         // A program's own, tiles of a pipeline, and the calls of a session.
         for (tag, stamp) in [(5, STAMP), (CALL, 0), (CALL, STAMP | 1 << 112)] {
             calls.note(1, tag, side(0, stamp)).unwrap();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_run_of_any_length_keeps_few_calls() {
-        let mut calls = Calls::default();
+        let mut calls = CallLog::default();
         for call in 0..3 * KEPT as u128 {
             calls.note(1, 1 << 63 | call << 32, side(0, STAMP)).unwrap();
         }

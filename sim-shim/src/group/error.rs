@@ -9,7 +9,7 @@ use pto_graph::group::{Algorithm, Collective, tag};
 
 /// One side of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
+pub struct TransferSide {
     /// The rank.
     pub rank: u32,
     /// Its bytes.
@@ -18,7 +18,7 @@ pub struct Side {
     pub stamp: u128,
 }
 
-impl Side {
+impl TransferSide {
     /// Whether the two are in one call, as one of them says by the ranks of its communicator, and call different things. Sub-groups without a rank in
     /// common have the same tags.
     #[must_use]
@@ -76,7 +76,7 @@ fn called_words(called: &Called) -> String {
 }
 
 /// What both sides do, in the words of each. Where only the ranks that take part differ, these.
-fn sides_words(tag: u128, [first, second]: [&Side; 2]) -> String {
+fn sides_words(tag: u128, [first, second]: [&TransferSide; 2]) -> String {
     let called = [first, second].map(|side| Called::of(side.stamp));
     let [Some(a), Some(b)] = called else { return two(tag, [first, second], |_| String::new()) };
     let differ = a.ranks != b.ranks;
@@ -89,7 +89,7 @@ fn sides_words(tag: u128, [first, second]: [&Side; 2]) -> String {
     })
 }
 
-fn two(tag: u128, sides: [&Side; 2], ranks: impl Fn(&Side) -> String) -> String {
+fn two(tag: u128, sides: [&TransferSide; 2], ranks: impl Fn(&TransferSide) -> String) -> String {
     sides
         .map(|side| {
             let (what, ranks) = (transfer_words(tag, side.stamp), ranks(side));
@@ -105,9 +105,9 @@ pub enum TransferError {
     /// The two sides of a transfer do not agree.
     Mismatch {
         /// The side that came first.
-        first: Side,
+        first: TransferSide,
         /// The other side.
-        second: Side,
+        second: TransferSide,
         /// Their tag.
         tag: u128,
     },
@@ -120,7 +120,7 @@ pub enum TransferError {
         /// What is waited for.
         what: String,
     },
-    /// The words of a transfer cannot be: a window, a place, a slot, a count or a tensor that is not there.
+    /// The words of a transfer are invalid: a window, an offset, a slot, a count or a tensor that is not there.
     Refused {
         /// Who asked for it.
         rank: u32,
@@ -145,7 +145,7 @@ pub enum TransferError {
         /// How long it was waited for.
         waited: Duration,
     },
-    /// The network has lost a transfer, and has told so.
+    /// The network has lost a transfer, and has reported it.
     Lost {
         /// From this rank.
         from: u32,
@@ -197,7 +197,7 @@ impl std::error::Error for TransferError {}
 
 #[cfg(test)]
 mod tests {
-    use super::{Called, Side, TransferError, stamp};
+    use super::{Called, TransferError, TransferSide, stamp};
     use pto_graph::ElementType;
     use pto_graph::group::{Algorithm, Collective, Reduction};
 
@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn a_mismatch_names_both_ranks_and_what_they_do() {
-        let first = Side { rank: 1, bytes: 200, stamp: called().stamp() };
-        let second = Side { rank: 5, bytes: 64, stamp: 7 };
+        let first = TransferSide { rank: 1, bytes: 200, stamp: called().stamp() };
+        let second = TransferSide { rank: 5, bytes: 64, stamp: 7 };
         let text = TransferError::Mismatch { first, second, tag: CALL }.to_string();
         for part in [
             "rank 1 has 200 bytes of collective call 70000: all_reduce max (ring) of 4294967295 f16;",
@@ -235,7 +235,7 @@ mod tests {
         let (collective, reduction) = (Collective::BROADCAST, None);
         let broadcast = |root, ranks| {
             let called = Called { collective, reduction, root, ranks, ..called() };
-            Side { rank: root.into(), bytes: 8, stamp: called.stamp() }
+            TransferSide { rank: root.into(), bytes: 8, stamp: called.stamp() }
         };
         let text = |first, second| TransferError::Mismatch { first, second, tag: CALL }.to_string();
         let roots = text(broadcast(0, [0, 1, 8]), broadcast(3, [0, 1, 8]));

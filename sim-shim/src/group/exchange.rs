@@ -1,16 +1,16 @@
 //! Who meets whom: sends and receives by their tags, puts and gets in windows, signals and those who wait for them.
 //!
 //! ```text
-//! start(send)    --no receive yet--> kept;   else Move: the bytes go over, and both are told
+//! start(send)    --no receive yet--> kept;   else Move: the bytes are copied, and both complete
 //! start(receive) --no send yet-----> kept;   else the same
-//! start(put | get)                   Move: the starter is told, and a signal follows the bytes of a put
+//! start(put | get)                   Move: the starter completes, and a signal follows the bytes of a put
 //! start(signal)                      Move without bytes, with the signal
 //! start(wait)    --slot too low----> kept;   else it is over
 //! signalled(slot)                    the waits that are over by it
 //! ```
 //! Invariants:
 //! - Sends and receives between two ranks with one tag meet in the order in which they were started.
-//! - Whoever starts a transfer of a collective call as the second rank calls what the first one has called, or its transfer fails.
+//! - The second rank of a collective call must call what the first rank has called, or its transfer fails.
 //! - A send without bytes is over at once: it is a token.
 //! - Nothing of one run meets anything of another: what a rank starts carries the number of its run.
 
@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use pto_graph::group::transfer::{NO_SLOT, SIGNAL_SLOTS};
 use pto_graph::group::{Transfer, TransferKind, tag};
 
-use super::calls::Calls;
-use super::error::{Side, TransferError, transfer_words};
-use super::span::Span;
+use super::calls::CallLog;
+use super::error::{TransferError, TransferSide, transfer_words};
+use super::span::ByteRange;
 
 /// A transfer that is over: the rank that started it, and its number there.
 pub type Over = (u32, u64);
@@ -34,12 +34,12 @@ pub struct Move {
     /// To that one.
     pub to: u32,
     /// The bytes there are.
-    pub source: Span,
+    pub source: ByteRange,
     /// Where they go; as many.
-    pub target: Span,
+    pub target: ByteRange,
     /// The tag of the send and the receive; 0 of others.
     pub tag: u128,
-    /// Who is to be told when they are there.
+    /// The transfers to complete when the bytes have arrived.
     pub over: [Option<Over>; 2],
     /// A slot of rank `to`, and what is added to it when they are there.
     pub signal: Option<(u32, u64)>,
@@ -47,10 +47,10 @@ pub struct Move {
 
 /// A send or receive that waits for its other side.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct PendingSide {
     number: u64,
-    span: Span,
-    side: Side,
+    span: ByteRange,
+    side: TransferSide,
 }
 
 /// Where a send and a receive meet.
@@ -65,7 +65,7 @@ struct Meeting {
 /// What is known of a rank.
 #[derive(Debug, Default)]
 struct RankState {
-    windows: Vec<Span>,
+    windows: Vec<ByteRange>,
     run: u64,
     has_ended: bool,
     slots: HashMap<(u64, u32), u64>,
@@ -75,15 +75,15 @@ struct RankState {
 
 /// All transfers under way between the ranks of a group.
 #[derive(Debug, Default)]
-pub struct Exchange {
+pub struct TransferMatcher {
     ranks: Vec<RankState>,
-    // In an order: of several that nobody meets any more the same one is told in every run.
-    sends: BTreeMap<Meeting, VecDeque<Waiting>>,
-    receives: BTreeMap<Meeting, VecDeque<Waiting>>,
-    calls: Calls,
+    // Ordered, so that of several transfers without a partner every run reports the same one.
+    sends: BTreeMap<Meeting, VecDeque<PendingSide>>,
+    receives: BTreeMap<Meeting, VecDeque<PendingSide>>,
+    calls: CallLog,
 }
 
-impl Exchange {
+impl TransferMatcher {
     /// Of so many ranks.
     #[must_use]
     pub fn new(size: u32) -> Self {
@@ -91,7 +91,7 @@ impl Exchange {
     }
 
     /// One more window of a rank.
-    pub fn map(&mut self, rank: u32, window: Span) {
+    pub fn map(&mut self, rank: u32, window: ByteRange) {
         if let Some(state) = self.ranks.get_mut(rank as usize) {
             state.windows.push(window);
         }
@@ -130,7 +130,7 @@ impl Exchange {
         transfer: &Transfer,
         (moves, over): (&mut Vec<Move>, &mut Vec<Over>),
     ) -> Result<(), TransferError> {
-        let local = Span { address: transfer.local.0, bytes: transfer.bytes };
+        let local = ByteRange { address: transfer.local.0, bytes: transfer.bytes };
         if transfer.peer as usize >= self.ranks.len() {
             let why =
                 format!("there is no rank {}; ranks are below {}", transfer.peer, self.ranks.len());
@@ -155,19 +155,19 @@ impl Exchange {
                 self.receive((rank, number), transfer, local, moves)
             }
             TransferKind::PUT => {
-                let remote = self.place(rank, transfer)?;
+                let remote = self.remote_range(rank, transfer)?;
                 let signal = (transfer.slot != NO_SLOT).then_some((transfer.slot, transfer.value));
                 moves.push(plain(rank, transfer.peer, local, remote, signal));
                 Ok(())
             }
             TransferKind::GET => {
-                let remote = self.place(rank, transfer)?;
+                let remote = self.remote_range(rank, transfer)?;
                 moves.push(plain(transfer.peer, rank, remote, local, None));
                 Ok(())
             }
             TransferKind::SIGNAL => {
                 check_slot(rank, transfer.slot)?;
-                let none = Span::default();
+                let none = ByteRange::default();
                 let signal = Some((transfer.slot, transfer.value));
                 moves.push(plain(rank, transfer.peer, none, none, signal));
                 Ok(())
@@ -212,7 +212,7 @@ impl Exchange {
     #[must_use]
     pub fn orphan(&self, rank: u32) -> Option<(u64, TransferError)> {
         let has_ended = |of: u32| self.ranks.get(of as usize).is_some_and(|state| state.has_ended);
-        let ended = |waiting: &Waiting, (tag, ended): (u128, u32), verb: &str| {
+        let ended = |waiting: &PendingSide, (tag, ended): (u128, u32), verb: &str| {
             let what = transfer_words(tag, waiting.side.stamp);
             let what = format!("rank {ended} to {verb} {what}");
             (waiting.number, TransferError::Ended { waits: rank, ended, what })
@@ -230,7 +230,7 @@ impl Exchange {
             meeting.from == rank && is_now(meeting) && has_ended(meeting.to)
         });
         let with_bytes =
-            |waiting: &VecDeque<Waiting>| waiting.iter().any(|send| send.span.bytes > 0);
+            |waiting: &VecDeque<PendingSide>| waiting.iter().any(|send| send.span.bytes > 0);
         let (meeting, waiting) = sends.find(|(_, waiting)| with_bytes(waiting))?;
         waiting.front().map(|first| ended(first, (meeting.tag, meeting.to), "receive"))
     }
@@ -240,10 +240,10 @@ impl Exchange {
     #[must_use]
     pub fn disagreement(&self, rank: u32) -> Option<TransferError> {
         let run = self.ranks.get(rank as usize)?.run;
-        let mut calls: BTreeMap<u128, Vec<Side>> = BTreeMap::new();
+        let mut calls: BTreeMap<u128, Vec<TransferSide>> = BTreeMap::new();
         let waiting = self.sends.iter().chain(&self.receives);
         for (meeting, waiting) in waiting.filter(|(meeting, _)| meeting.run == run) {
-            let Some(Waiting { side, .. }) =
+            let Some(PendingSide { side, .. }) =
                 waiting.front().filter(|_| tag::is_of_call(meeting.tag))
             else {
                 continue;
@@ -261,14 +261,14 @@ impl Exchange {
     /// A rank is in a call: it is compared with what other ranks have called there, before any of their transfers meet.
     fn note_call(&mut self, rank: u32, transfer: &Transfer) -> Result<(), TransferError> {
         let run = self.ranks.get(rank as usize).map_or(0, |state| state.run);
-        let side = Side { rank, bytes: transfer.bytes, stamp: transfer.stamp };
+        let side = TransferSide { rank, bytes: transfer.bytes, stamp: transfer.stamp };
         self.calls.note(run, transfer.tag, side)
     }
 
     /// What is under way at a rank, for people.
     #[must_use]
     pub fn under_way(&self, rank: u32) -> usize {
-        let of = |map: &BTreeMap<Meeting, VecDeque<Waiting>>, is: fn(&Meeting, u32) -> bool| {
+        let of = |map: &BTreeMap<Meeting, VecDeque<PendingSide>>, is: fn(&Meeting, u32) -> bool| {
             let own = map.iter().filter(|(meeting, _)| is(meeting, rank));
             own.map(|(_, waiting)| waiting.len()).sum::<usize>()
         };
@@ -280,12 +280,12 @@ impl Exchange {
         &mut self,
         (rank, number): Over,
         transfer: &Transfer,
-        span: Span,
+        span: ByteRange,
         (moves, over): (&mut Vec<Move>, &mut Vec<Over>),
     ) -> Result<(), TransferError> {
         let meeting = self.meeting(rank, transfer.peer, transfer.tag, rank);
-        let side = Side { rank, bytes: span.bytes, stamp: transfer.stamp };
-        let own = Waiting { number, span, side };
+        let side = TransferSide { rank, bytes: span.bytes, stamp: transfer.stamp };
+        let own = PendingSide { number, span, side };
         let Some(other) = take(&mut self.receives, meeting) else {
             if span.bytes == 0 {
                 over.push((rank, number));
@@ -307,12 +307,12 @@ impl Exchange {
         &mut self,
         (rank, number): Over,
         transfer: &Transfer,
-        span: Span,
+        span: ByteRange,
         moves: &mut Vec<Move>,
     ) -> Result<(), TransferError> {
         let meeting = self.meeting(transfer.peer, rank, transfer.tag, rank);
-        let side = Side { rank, bytes: span.bytes, stamp: transfer.stamp };
-        let own = Waiting { number, span, side };
+        let side = TransferSide { rank, bytes: span.bytes, stamp: transfer.stamp };
+        let own = PendingSide { number, span, side };
         let Some(other) = take(&mut self.sends, meeting) else {
             self.receives.entry(meeting).or_default().push_back(own);
             return Ok(());
@@ -337,8 +337,8 @@ impl Exchange {
         Meeting { from, to, tag, run }
     }
 
-    /// The place at the other rank that a put or get names.
-    fn place(&self, rank: u32, transfer: &Transfer) -> Result<Span, TransferError> {
+    /// The bytes at the other rank that a put or get names.
+    fn remote_range(&self, rank: u32, transfer: &Transfer) -> Result<ByteRange, TransferError> {
         let peer = self.ranks.get(transfer.peer as usize);
         let window = peer.and_then(|peer| peer.windows.get(transfer.window as usize));
         let refused = |why: String| TransferError::Refused { rank, why };
@@ -370,12 +370,19 @@ fn check_slot(rank: u32, slot: u32) -> Result<(), TransferError> {
     Err(TransferError::Refused { rank, why })
 }
 
-/// What did not meet is under way as before: its rank is told when the other one ends.
-fn put_back(map: &mut BTreeMap<Meeting, VecDeque<Waiting>>, meeting: Meeting, waiting: Waiting) {
+/// What did not meet is under way as before: its rank gets an error when the other one ends.
+fn put_back(
+    map: &mut BTreeMap<Meeting, VecDeque<PendingSide>>,
+    meeting: Meeting,
+    waiting: PendingSide,
+) {
     map.entry(meeting).or_default().push_front(waiting);
 }
 
-fn take(map: &mut BTreeMap<Meeting, VecDeque<Waiting>>, meeting: Meeting) -> Option<Waiting> {
+fn take(
+    map: &mut BTreeMap<Meeting, VecDeque<PendingSide>>,
+    meeting: Meeting,
+) -> Option<PendingSide> {
     let waiting = map.get_mut(&meeting)?;
     let first = waiting.pop_front();
     if waiting.is_empty() {
@@ -387,9 +394,9 @@ fn take(map: &mut BTreeMap<Meeting, VecDeque<Waiting>>, meeting: Meeting) -> Opt
 /// A send and a receive meet; `sides` in the order in which they came.
 fn meet(
     meeting: Meeting,
-    send: &Waiting,
-    receive: &Waiting,
-    (first, second): (Side, Side),
+    send: &PendingSide,
+    receive: &PendingSide,
+    (first, second): (TransferSide, TransferSide),
 ) -> Result<Move, TransferError> {
     if send.side.bytes != receive.side.bytes || send.side.stamp != receive.side.stamp {
         return Err(TransferError::Mismatch { first, second, tag: meeting.tag });
@@ -407,21 +414,21 @@ fn meet(
 
 #[cfg(test)]
 mod tests {
-    use super::{Exchange, Move, Over};
-    use crate::group::{Span, Transfer, TransferError, TransferKind};
+    use super::{Move, Over, TransferMatcher};
+    use crate::group::{ByteRange, Transfer, TransferError, TransferKind};
     use pto_abi::GmAddr;
 
-    struct Rig {
-        exchange: Exchange,
+    struct ExchangeHarness {
+        exchange: TransferMatcher,
         moves: Vec<Move>,
         over: Vec<Over>,
     }
 
-    impl Rig {
+    impl ExchangeHarness {
         fn new() -> Self {
-            let mut exchange = Exchange::new(2);
+            let mut exchange = TransferMatcher::new(2);
             for rank in 0..2 {
-                exchange.map(rank, Span { address: 1000 * u64::from(rank + 1), bytes: 100 });
+                exchange.map(rank, ByteRange { address: 1000 * u64::from(rank + 1), bytes: 100 });
                 exchange.begin(rank, 1);
             }
             Self { exchange, moves: Vec::new(), over: Vec::new() }
@@ -438,7 +445,7 @@ mod tests {
 
     #[test]
     fn sends_and_receives_meet_in_order_whoever_comes_first() {
-        let mut rig = Rig::new();
+        let mut rig = ExchangeHarness::new();
         let (send, receive) =
             (transfer(TransferKind::SEND, 1, 8), transfer(TransferKind::RECEIVE, 0, 8));
         rig.start((0, 1), &send).unwrap();
@@ -454,20 +461,20 @@ mod tests {
 
     #[test]
     fn sides_that_differ_are_both_named() {
-        let mut rig = Rig::new();
+        let mut rig = ExchangeHarness::new();
         rig.start((0, 1), &transfer(TransferKind::SEND, 1, 8)).unwrap();
         let other = transfer(TransferKind::RECEIVE, 0, 12);
         let Err(TransferError::Mismatch { first, second, .. }) = rig.start((1, 1), &other) else {
             panic!("it was accepted");
         };
         assert_eq!((first.rank, first.bytes, second.rank, second.bytes), (0, 8, 1, 12));
-        assert_eq!(rig.exchange.under_way(0), 1, "who came first still waits to be told");
+        assert_eq!(rig.exchange.under_way(0), 1, "the first one still waits for its completion");
     }
 
-    /// Nobody sends: each of two ranks takes the other one for the root.
+    /// No rank sends: each of two ranks takes the other one for the root.
     #[test]
     fn ranks_in_different_calls_are_told_before_anything_meets() {
-        let mut rig = Rig::new();
+        let mut rig = ExchangeHarness::new();
         let (tag, stamp) = (1 << 63 | 1 << 32, 1 << 15 | 1 << 80 | 2 << 96);
         let receive = |peer, root: u128| Transfer {
             tag,
@@ -485,7 +492,7 @@ mod tests {
 
     #[test]
     fn a_put_lies_in_the_window_and_signals() {
-        let mut rig = Rig::new();
+        let mut rig = ExchangeHarness::new();
         let put = Transfer { offset: 92, value: 2, ..transfer(TransferKind::PUT, 1, 8) };
         rig.start((0, 1), &put).unwrap();
         let Move { target, signal, to, .. } = rig.moves[0];
@@ -503,7 +510,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_has_ended_leaves_tokens_and_no_hope() {
-        let mut rig = Rig::new();
+        let mut rig = ExchangeHarness::new();
         rig.start((0, 1), &transfer(TransferKind::SEND, 1, 0)).unwrap();
         assert_eq!(rig.over, [(0, 1)], "a token is over at once");
         rig.exchange.end(0);
@@ -517,7 +524,7 @@ mod tests {
 
     #[test]
     fn a_run_meets_nothing_of_the_one_before() {
-        let mut rig = Rig::new();
+        let mut rig = ExchangeHarness::new();
         rig.start((0, 1), &transfer(TransferKind::SEND, 1, 8)).unwrap();
         rig.exchange.begin(1, 2);
         rig.start((1, 1), &transfer(TransferKind::RECEIVE, 0, 8)).unwrap();

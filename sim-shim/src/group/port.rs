@@ -48,7 +48,7 @@ impl RunPort {
     }
 }
 
-/// Somebody who moves the transfers of a device.
+/// The engine that moves the transfers of a device.
 pub trait TransferEngine: Send + Sync {
     /// A run begins: its transfers can be taken.
     fn begin(&self, run: RunPort);

@@ -4,14 +4,14 @@ use std::ptr;
 
 /// Bytes of GM; the address is one of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Span {
+pub struct ByteRange {
     /// The first one.
     pub address: u64,
     /// How many.
     pub bytes: u64,
 }
 
-impl Span {
+impl ByteRange {
     /// The part of it that begins at `offset` and has so many bytes; `None`: it does not lie in it.
     #[must_use]
     pub fn part(self, offset: u64, bytes: u64) -> Option<Self> {
@@ -29,7 +29,7 @@ impl Span {
     /// Copies these bytes to `target`, as many as both have. They may overlap.
     ///
     /// # Safety
-    /// Both spans are mapped in this process, and nobody else writes these bytes, nor accesses those of `target`, meanwhile.
+    /// Both ranges are mapped in this process. During the call no other thread writes these bytes or accesses those of `target`.
     pub unsafe fn copy_to(self, target: Self) {
         let bytes = usize::try_from(self.bytes.min(target.bytes)).unwrap_or(0);
         let address = |span: Self| usize::try_from(span.address).unwrap_or(0);
@@ -42,7 +42,7 @@ impl Span {
     /// The `u32` at the start.
     ///
     /// # Safety
-    /// The span is mapped in this process, and nobody writes it meanwhile.
+    /// The range is mapped in this process, and no other thread writes it during the call.
     #[must_use]
     pub unsafe fn read_u32(self) -> Option<u32> {
         let address = usize::try_from(self.address).ok().filter(|_| self.bytes >= 4)?;
@@ -54,15 +54,17 @@ impl Span {
 
 #[cfg(test)]
 mod tests {
-    use super::Span;
+    use super::ByteRange;
 
     #[test]
     fn a_part_lies_in_its_span() {
-        let span = Span { address: 100, bytes: 10 };
-        assert_eq!(span.part(2, 8), Some(Span { address: 102, bytes: 8 }));
+        let span = ByteRange { address: 100, bytes: 10 };
+        assert_eq!(span.part(2, 8), Some(ByteRange { address: 102, bytes: 8 }));
         assert_eq!((span.part(3, 8), span.part(u64::MAX, 2)), (None, None));
-        assert!(span.holds(Span { address: 109, bytes: 1 }) && span.holds(Span::default()));
-        assert!(!span.holds(Span { address: 110, bytes: 1 }));
-        assert!(!span.holds(Span { address: 99, bytes: 2 }));
+        assert!(
+            span.holds(ByteRange { address: 109, bytes: 1 }) && span.holds(ByteRange::default())
+        );
+        assert!(!span.holds(ByteRange { address: 110, bytes: 1 }));
+        assert!(!span.holds(ByteRange { address: 99, bytes: 2 }));
     }
 }

@@ -9,7 +9,7 @@ use pto_aicpu_fw::{Launch, Terms};
 
 use super::cpus::CpuMap;
 use super::doorbell_bits::DoorbellBits;
-use super::durations::{DurationClass, DurationEstimator, Limits};
+use super::durations::{DurationClass, DurationEstimator, DurationLimits};
 use super::handoffs::{HandoffSlots, Share};
 use super::sampler::TimingSampler;
 use crate::clock;
@@ -26,7 +26,7 @@ const MOST_LENT: usize = 16;
 const STEP_NS: u64 = 16_000;
 
 /// Every core of a run.
-pub(super) struct Cores {
+pub(super) struct RunCores {
     pub(super) handoffs: HandoffSlots,
     pub(super) cpus: CpuMap,
     /// Those that were rung and have not run yet. The bells hold it as well: if they looked it up in here, a task would take 2 % more instructions.
@@ -42,7 +42,7 @@ pub(super) struct Cores {
     scheduler: Scheduler,
 }
 
-/// What the thread that schedules knows. In a line of its own: that thread writes it for every task, and the others look at what stands around it.
+/// What the thread that schedules knows. In a line of its own: that thread writes it for every task, and the others read the words around it.
 #[repr(align(128))]
 struct Scheduler {
     /// Its number.
@@ -67,12 +67,12 @@ impl Scheduler {
     }
 }
 
-impl Cores {
+impl RunCores {
     /// Of a run on so many threads. `limits`: of this machine, if there are several. `before`: of the kernels of the run before this one.
     pub(super) fn of_launch(
         launch: &Launch<'static>,
         threads: usize,
-        (limits, before): (Limits, DurationClass),
+        (limits, before): (DurationLimits, DurationClass),
     ) -> Self {
         Self {
             handoffs: HandoffSlots::new(threads),
@@ -232,12 +232,12 @@ impl Cores {
     pub(super) fn step_lent(&self, thread: usize, mut cores: [u64; 2], to_look: &mut u32) {
         let mut found = [const { None::<(u32, Dispatch)> }; MOST_LENT];
         while cores != [0; 2] {
-            for place in &mut found {
+            for entry in &mut found {
                 let Some(worker) = take_one(&mut cores) else { break };
                 let mut port = self.ports.get(worker as usize);
                 let dispatch = port.as_mut().and_then(WorkerPort::next_dispatch);
                 match dispatch {
-                    Some(dispatch) => *place = Some((worker, dispatch)),
+                    Some(dispatch) => *entry = Some((worker, dispatch)),
                     None => self.step(thread, worker),
                 }
             }

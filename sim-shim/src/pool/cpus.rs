@@ -1,7 +1,7 @@
 //! On which CPUs the threads of a pool stand. A system may put two busy threads on one CPU for some milliseconds although another CPU is idle: a
 //! kernel that packs the threads of a virtual machine onto few CPUs does so at each wake-up. Then two threads are slower than one.
 //!
-//! Each thread says where it stands. One that finds a thread of a lower number on its own CPU moves to another CPU, and may stand anywhere again at once: no
+//! Each thread publishes its CPU. One that finds a thread of a lower number on its own CPU moves to another CPU, and is then free to run anywhere again: no
 //! thread is bound to a CPU. Between two runs, a thread that expects the next one leaves the CPU to the thread that has asked for the last one: each of the two would
 //! look for the other there, and keep it from running.
 
@@ -9,12 +9,12 @@ use pto_abi::sync::{AtomicU32, Ordering};
 
 use crate::clock;
 
-/// A thread that has not said where it stands.
+/// A thread that has not published its CPU.
 const NOWHERE: u32 = u32::MAX;
 /// A thread does not move twice within this time: the system may have its reasons, and a move costs some microseconds.
 const REST_NS: u64 = 500_000;
 
-/// Where one thread stands; in a line of its own, which is written when it changes.
+/// The CPU of one thread; in a cache line of its own, which is written when it changes.
 #[repr(align(64))]
 struct CpuSlot(AtomicU32);
 
@@ -32,28 +32,28 @@ impl CpuMap {
         Self { threads, caller: current_cpu() }
     }
 
-    /// Says where the thread `me` stands, which is the caller; `None`: that is not known.
+    /// Publishes the CPU of the thread `me`, which is the caller; `None`: the CPU is not known.
     #[inline]
     pub(super) fn note(&self, me: usize) -> Option<u32> {
         // It does not matter for a single thread.
-        let place = self.threads.get(me).filter(|_| self.threads.len() > 1)?;
+        let slot = self.threads.get(me).filter(|_| self.threads.len() > 1)?;
         let cpu = current_cpu()?;
-        if place.0.load(Ordering::Relaxed) != cpu {
-            place.0.store(cpu, Ordering::Relaxed);
+        if slot.0.load(Ordering::Relaxed) != cpu {
+            slot.0.store(cpu, Ordering::Relaxed);
         }
         Some(cpu)
     }
 
-    /// Whether a thread of a lower number stands on this CPU, as far as it has said.
+    /// Whether a thread of a lower number has published this CPU.
     #[inline]
     fn is_taken(&self, cpu: u32, me: usize) -> bool {
-        self.threads.iter().take(me).any(|place| place.0.load(Ordering::Relaxed) == cpu)
+        self.threads.iter().take(me).any(|slot| slot.0.load(Ordering::Relaxed) == cpu)
     }
 
     /// The CPUs on which the threads other than `me` stand.
     fn others(&self, me: usize) -> impl Iterator<Item = u32> {
         let others = self.threads.iter().enumerate().filter(move |(index, _)| *index != me);
-        others.map(|(_, place)| place.0.load(Ordering::Relaxed))
+        others.map(|(_, slot)| slot.0.load(Ordering::Relaxed))
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct CpuMigration {
 }
 
 impl CpuMigration {
-    /// Says where the thread stands, and moves it if another one has its CPU.
+    /// Publishes the CPU of the thread, and moves the thread if another one has this CPU.
     #[inline]
     pub(super) fn look(&mut self, cpus: &CpuMap, me: usize) {
         if let Some(cpu) = cpus.note(me)

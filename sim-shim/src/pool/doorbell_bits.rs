@@ -50,7 +50,7 @@ impl DoorbellBits {
         word.store(word.load(Ordering::Relaxed) | 1 << (worker % 64), Ordering::Relaxed);
     }
 
-    /// Ready tasks stand in a shared queue.
+    /// Ready tasks are in a shared queue.
     #[inline]
     pub(super) fn share_work(&self) {
         self.work_shared.store(1, Ordering::Relaxed);

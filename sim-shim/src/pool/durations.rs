@@ -10,14 +10,14 @@ use super::cpus::{current_cpu, leave};
 use crate::clock;
 use crate::wait::each_has_a_cpu;
 
-/// Kernels between two that are timed, while they are short: twice as many after each look, so that what a look costs does not show beside
+/// Kernels between two that are timed, while they are short: twice as many after each look, so that the cost of a look is small against that of
 /// them, and soon the first number again when they are longer.
 const SHORT_KERNELS_A_LOOK: u32 = 64;
 const MOST_KERNELS_A_LOOK: u32 = 512;
 /// The same while they are of medium length.
 const MEDIUM_KERNELS_A_LOOK: u32 = 32;
 
-/// What the words of a core take beside a kernel that is timed.
+/// The time for the words of a core, in addition to the kernel that is timed.
 const OWN_WORDS_NS: u64 = 25;
 /// Trips of a line that a kernel takes at least before a thread that runs it leaves the schedulers to another one. Passing them on costs less than that; but a chain of kernels of
 /// 2.5 us then takes 1.3 times as long as with one thread, with 24 trips of 80 ns, and as long with 8 us (docs/measurements/pool.md).
@@ -31,14 +31,14 @@ const USUAL_TRIP_NS: u64 = 60;
 
 /// From which time of one kernel on, the look at the clock and the core's own words included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Limits {
+pub(super) struct DurationLimits {
     /// Handing a core to another thread may gain more than it costs.
     pub(super) medium_ns: u64,
     /// A thread that runs a kernel does not schedule, and another one may.
     pub(super) long_ns: u64,
 }
 
-impl Limits {
+impl DurationLimits {
     /// Of a machine as most are, for a pool of one thread, which lends nothing.
     pub(super) const USUAL: Self = Self::of(USUAL_TRIP_NS, 25);
 
@@ -50,7 +50,7 @@ impl Limits {
 
     /// Of this machine, measured when the first pool of several threads opens.
     pub(super) fn of_this_machine() -> Self {
-        static LIMITS: OnceLock<Limits> = OnceLock::new();
+        static LIMITS: OnceLock<DurationLimits> = OnceLock::new();
         *LIMITS.get_or_init(|| {
             let trip_ns = round_trip_ns().filter(|trip_ns| *trip_ns <= MOST_TRIP_NS);
             Self::of(trip_ns.unwrap_or(USUAL_TRIP_NS).clamp(TRIPS_NS[0], TRIPS_NS[1]), look_ns())
@@ -70,7 +70,7 @@ fn look_ns() -> u64 {
 /// A word in a line of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Line(AtomicU32);
+struct PaddedWord(AtomicU32);
 
 /// Batches of round trips, and how many one has.
 const BATCHES: u32 = 16;
@@ -85,7 +85,7 @@ fn round_trip_ns() -> Option<u64> {
     if !each_has_a_cpu(2) {
         return None;
     }
-    let (asked, answered) = (Line::default(), Line::default());
+    let (asked, answered) = (PaddedWord::default(), PaddedWord::default());
     let (here, end) = (current_cpu(), Instant::now() + TIMEOUT);
     std::thread::scope(|scope| {
         let named = std::thread::Builder::new().name("pto-pool-trip".to_owned());
@@ -118,8 +118,8 @@ fn round_trip_ns() -> Option<u64> {
     })
 }
 
-/// Waits until the number stands in the line; `false`: it does not come in time.
-fn comes(line: &Line, number: u32, end: Instant) -> bool {
+/// Waits until the number is in the line; `false`: it does not come in time.
+fn comes(line: &PaddedWord, number: u32, end: Instant) -> bool {
     loop {
         for _ in 0..LOOKS_A_CLOCK {
             // Acquire: pairs with the Release stores in `round_trip_ns`.
@@ -153,11 +153,11 @@ pub(super) struct DurationEstimator {
     last_ns: AtomicU32,
     /// Kernels from the last look to the next one, while they are short.
     apart: AtomicU32,
-    limits: Limits,
+    limits: DurationLimits,
 }
 
 impl DurationEstimator {
-    pub(super) const fn new(limits: Limits) -> Self {
+    pub(super) const fn new(limits: DurationLimits) -> Self {
         let (mean_ns, last_ns) = (AtomicU32::new(0), AtomicU32::new(0));
         Self { mean_ns, last_ns, apart: AtomicU32::new(0), limits }
     }
@@ -234,10 +234,10 @@ impl DurationEstimator {
 #[cfg(test)]
 mod tests {
     use super::{
-        DurationClass, DurationEstimator, Limits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK,
+        DurationClass, DurationEstimator, DurationLimits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK,
     };
 
-    const LIMITS: Limits = Limits { medium_ns: 100, long_ns: 2_000 };
+    const LIMITS: DurationLimits = DurationLimits { medium_ns: 100, long_ns: 2_000 };
 
     #[test]
     fn long_kernels_are_seen_at_the_second_and_a_pause_is_none() {
@@ -284,11 +284,11 @@ mod tests {
 
     #[test]
     fn limits_follow_the_machine() {
-        let (near, far) = (Limits::of(60, 25), Limits::of(200, 25));
+        let (near, far) = (DurationLimits::of(60, 25), DurationLimits::of(200, 25));
         assert_eq!((near.medium_ns, near.long_ns), (80, 4_800));
         assert_eq!((far.medium_ns, far.long_ns), (150, 16_000));
-        let here = Limits::of_this_machine();
+        let here = DurationLimits::of_this_machine();
         assert!(here.medium_ns < here.long_ns, "{here:?}");
-        assert_eq!(here, Limits::of_this_machine(), "it is measured once");
+        assert_eq!(here, DurationLimits::of_this_machine(), "it is measured once");
     }
 }

@@ -34,9 +34,9 @@ use crate::host::{Host, Memory};
 use crate::logging;
 use crate::supervisor::{self, Finish};
 use crate::wait::{each_has_a_cpu, expect_soon};
-use cores::Cores;
+use cores::RunCores;
 use cpus::CpuMigration;
-use durations::{DurationClass, Limits};
+use durations::{DurationClass, DurationLimits};
 use late_workers::{LateWorker, LateWorkers};
 use pool_run::PoolRun;
 use schedulers::RunSchedulers;
@@ -58,24 +58,24 @@ pub(crate) struct Pool<B> {
 }
 
 struct PoolThread<B> {
-    jobs: Sender<Arc<Job<B>>>,
+    jobs: Sender<Arc<PoolRunJob<B>>>,
     handle: JoinHandle<()>,
 }
 
 impl<B> PoolThread<B> {
-    fn as_late_worker(&self) -> LateWorker<Arc<Job<B>>> {
+    fn as_late_worker(&self) -> LateWorker<Arc<PoolRunJob<B>>> {
         LateWorker { jobs: self.jobs.clone(), thread: self.handle.thread().clone() }
     }
 }
 
 /// What the threads are sent: a run, and its schedulers.
-struct Job<B> {
+struct PoolRunJob<B> {
     run: PoolRun<B>,
     schedulers: Mutex<Box<dyn RunSchedulers<B>>>,
-    late_workers: LateWorkers<Arc<Job<B>>>,
+    late_workers: LateWorkers<Arc<PoolRunJob<B>>>,
 }
 
-impl<B> Job<B> {
+impl<B> PoolRunJob<B> {
     /// Gives the threads that have no part in the run yet one. They count as asking for work from now on, and find it when they come.
     fn call_late_workers(self: &Arc<Self>) {
         let ask = |late_worker| self.run.cores.handoffs.ask(late_worker);
@@ -141,8 +141,9 @@ impl<B: BuilderSet> Host for Pool<B> {
         let os_threads = self.threads.len().min(launch.aicpu_instances as usize).max(1);
         // The first thread; it calls the others.
         let finish = Finish::of(1);
-        let limits = if os_threads > 1 { Limits::of_this_machine() } else { Limits::USUAL };
-        let cores = Arc::new(Cores::of_launch(launch, os_threads, (limits, self.learned)));
+        let limits =
+            if os_threads > 1 { DurationLimits::of_this_machine() } else { DurationLimits::USUAL };
+        let cores = Arc::new(RunCores::of_launch(launch, os_threads, (limits, self.learned)));
         let schedulers = Mutex::new(schedulers::of_launch(launch, &cores));
         let engine = self.engine.clone();
         let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
@@ -153,7 +154,7 @@ impl<B: BuilderSet> Host for Pool<B> {
         };
         let others = others.iter().take(os_threads - 1).map(PoolThread::as_late_worker).collect();
         let late_workers = LateWorkers::new(first.handle.thread().clone(), others);
-        let job = Arc::new(Job { run, schedulers, late_workers });
+        let job = Arc::new(PoolRunJob { run, schedulers, late_workers });
         if self.learned == DurationClass::LongEnough || self.engine.is_some() {
             job.call_late_workers();
         }
@@ -190,7 +191,7 @@ impl<B: BuilderSet> Host for Pool<B> {
 /// One OS thread of the pool, for as long as the pool lives.
 fn serve<B: BuilderSet>(
     (me, threads): (usize, usize),
-    jobs: &Receiver<Arc<Job<B>>>,
+    jobs: &Receiver<Arc<PoolRunJob<B>>>,
     _memory: &Memory,
 ) {
     // Another run may follow at once; the caller is at work then as well. The first thread begins it alone.
@@ -214,8 +215,8 @@ fn serve<B: BuilderSet>(
 
 /// Schedules and runs cores until the run is over. The first thread always takes the schedulers when they are free: with short
 /// kernels it stays where it is.
-fn take_part<B: BuilderSet>(job: &Arc<Job<B>>, me: usize) {
-    let Job { run, schedulers, late_workers } = &**job;
+fn take_part<B: BuilderSet>(job: &Arc<PoolRunJob<B>>, me: usize) {
+    let PoolRunJob { run, schedulers, late_workers } = &**job;
     let call_late_workers = || job.call_late_workers();
     let mut worker = PoolWorker::new(run, me, &call_late_workers);
     while !run.is_over() {

@@ -6,16 +6,16 @@ use pto_abi::CoreKind;
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
 
-use super::cores::Cores;
+use super::cores::RunCores;
 use crate::doorbell::{Doorbell, longest_sleep};
 use crate::group::TransferEngine;
 use crate::supervisor::Finish;
 
-/// One run. Who schedules it is beside it.
+/// One run, without its schedulers.
 pub(super) struct PoolRun<B> {
     pub(super) launch: Launch<'static>,
     pub(super) builders: Arc<B>,
-    pub(super) cores: Arc<Cores>,
+    pub(super) cores: Arc<RunCores>,
     /// Threads that may have a part in it.
     pub(super) os_threads: usize,
     doorbell: Arc<Doorbell>,
@@ -31,7 +31,7 @@ impl<B> PoolRun<B> {
     pub(super) fn new(
         launch: Launch<'static>,
         (builders, doorbell, engine): (Arc<B>, Arc<Doorbell>, Option<Arc<dyn TransferEngine>>),
-        (cores, os_threads): (Arc<Cores>, usize),
+        (cores, os_threads): (Arc<RunCores>, usize),
         finish: &Arc<Finish>,
     ) -> Self {
         let (returned, finish) = (AtomicU32::new(0), Arc::clone(finish));
@@ -53,7 +53,7 @@ impl<B> PoolRun<B> {
         self.engine.as_ref().is_some_and(|engine| engine.help())
     }
 
-    /// Whether ready tasks stand in a shared queue.
+    /// Whether ready tasks are in a shared queue.
     #[inline]
     pub(super) fn has_ready(&self) -> bool {
         CoreKind::ALL.iter().any(|&kind| !self.launch.state.queue(kind).is_empty())

@@ -109,10 +109,10 @@ impl TimingSampler {
 #[cfg(test)]
 mod tests {
     use super::{ENOUGH_TASKS, MOST_TASKS_APART, TASKS_APART, TimingSampler};
-    use crate::pool::durations::{DurationEstimator, Limits};
+    use crate::pool::durations::{DurationEstimator, DurationLimits};
 
     static KERNELS: DurationEstimator =
-        DurationEstimator::new(Limits { medium_ns: 100, long_ns: 2_000 });
+        DurationEstimator::new(DurationLimits { medium_ns: 100, long_ns: 2_000 });
 
     /// Runs a step that takes so long for each task; whether it was timed.
     fn step(sampler: &TimingSampler, tasks: u32, ns_a_task: u64) -> bool {

@@ -18,7 +18,7 @@ use pto_aicpu_fw::{
 };
 use pto_graph::BuilderSet;
 
-use super::cores::Cores;
+use super::cores::RunCores;
 use super::doorbell_bits::DoorbellBits;
 use super::pool_run::PoolRun;
 use super::worker::PoolWorker;
@@ -41,7 +41,7 @@ const STEPS_A_TURN: u32 = 16;
 /// device is to be seen whose cores run side by side, not one that is always free again at once.
 struct PoolMachine<T, const AT_ONCE: bool> {
     doorbells: Arc<DoorbellBits>,
-    cores: Arc<Cores>,
+    cores: Arc<RunCores>,
     tracer: T,
 }
 
@@ -52,7 +52,7 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
 
     #[inline]
     fn now_ns(&self) -> u64 {
-        // What it reads beside the clock was written by this thread, where there is no other.
+        // All that it reads except the clock was written by this thread, where there is no other.
         if self.cores.has_borrowers() { clock::now_ns() } else { clock::now_ns_alone() }
     }
 
@@ -117,7 +117,7 @@ pub(super) trait RunSchedulers<B>: Send {
 /// The schedulers of one run.
 pub(super) fn of_launch<B: BuilderSet>(
     launch: &Launch<'static>,
-    cores: &Arc<Cores>,
+    cores: &Arc<RunCores>,
 ) -> Box<dyn RunSchedulers<B>> {
     match launch.fanout {
         FanoutStrategy::LOCKED => watched_or_not::<Locked, B>(launch, cores),
@@ -127,7 +127,7 @@ pub(super) fn of_launch<B: BuilderSet>(
 
 fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
-    cores: &Arc<Cores>,
+    cores: &Arc<RunCores>,
 ) -> Box<dyn RunSchedulers<B>> {
     // Where times of kernels are wanted, one test at each event is no cost: the clock is read twice for each kernel.
     if launch.is_traced() || launch.flags.contains(RunFlags::KERNEL_TIMES) {
@@ -156,7 +156,7 @@ struct Scheduling<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
 }
 
 impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, AT_ONCE> {
-    fn new(launch: &Launch<'static>, cores: &Arc<Cores>) -> Self {
+    fn new(launch: &Launch<'static>, cores: &Arc<RunCores>) -> Self {
         let doorbells = Arc::clone(&cores.doorbells);
         let slots = (0..launch.aicpu_instances).map(|number| slot(launch, number, cores)).collect();
         Self { slots, doorbells, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }
@@ -166,7 +166,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, 
 fn slot<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool>(
     launch: &Launch<'static>,
     number: u32,
-    cores: &Arc<Cores>,
+    cores: &Arc<RunCores>,
 ) -> SchedulerSlot<F, T, AT_ONCE> {
     let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
     let machine =

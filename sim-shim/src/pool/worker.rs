@@ -57,7 +57,7 @@ impl<'r, B> PoolWorker<'r, B> {
         }
     }
 
-    /// One more turn of the thread: says that it goes on and on which CPU it stands, which it leaves to one that was there before; and calls the other threads when
+    /// One more turn of the thread: reports its progress and its CPU, which it leaves if another thread was there before; and calls the other threads when
     /// kernels are long enough for them.
     #[inline]
     pub(super) fn begin_turn(&mut self) {

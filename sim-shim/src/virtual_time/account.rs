@@ -11,7 +11,7 @@ use pto_abi::limits::MAX_WORKERS;
 use pto_aicpu_fw::divide::WorkerTable;
 
 use super::digest::Keyed;
-use super::fitting::{Cores, Placed, Waiting, place};
+use super::fitting::{Cores, Fit, WaitingTask, fit};
 
 /// What happened to a core, or to a task without a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ const _: () = assert!(MAX_WORKERS <= 256, "a worker has eight bits");
 /// What happened to a task with a shape.
 #[derive(Clone, Copy, Debug)]
 enum ShapedChange {
-    Ready(Waiting),
+    Ready(WaitingTask),
     /// A block is dispatched: its first part is.
     Block(u32, Cores),
     /// It does not run.
@@ -61,14 +61,14 @@ enum ShapedChange {
 }
 
 /// A core.
-struct Member {
+struct CoreState {
     kind: CoreKind,
     cluster: usize,
     /// Dispatches that it has. Of one moment all changes count, in any order.
     dispatches: i32,
 }
 
-impl Member {
+impl CoreState {
     const fn is_idle(&self) -> bool {
         self.dispatches <= 0
     }
@@ -78,7 +78,7 @@ pub(super) struct Account {
     changes: Vec<u64>,
     sort_at: usize,
     present_ns: u64,
-    members: Vec<Member>,
+    members: Vec<CoreState>,
     clusters: usize,
     cores: Cores,
     idle: Cores,
@@ -87,7 +87,7 @@ pub(super) struct Account {
     shaped_changes: Vec<(u64, ShapedChange)>,
     /// By slot: the cores of a block, and blocks that were not dispatched.
     shaped: Keyed<u32, (Cores, u64)>,
-    waiters: Vec<Waiting>,
+    waiters: Vec<WaitingTask>,
     sums: [KindTime; CoreKind::COUNT],
 }
 
@@ -96,7 +96,7 @@ impl Account {
         let member = |worker: u32| {
             let cluster = workers.cluster(worker).unwrap_or(0) as usize;
             let kind = workers.kind(worker).unwrap_or(CoreKind::AIV);
-            Member { kind, cluster, dispatches: 0 }
+            CoreState { kind, cluster, dispatches: 0 }
         };
         let cores = [CoreKind::AIC, CoreKind::AIV].map(|kind| workers.count(kind) as u64);
         Self {
@@ -128,12 +128,12 @@ impl Account {
     }
 
     /// A task with a shape is ready, and will run: `blocks` blocks of so many cores each.
-    pub(super) fn shaped_is_ready(&mut self, time_ns: u64, waiter: Waiting) {
+    pub(super) fn shaped_is_ready(&mut self, time_ns: u64, waiter: WaitingTask) {
         self.shaped.insert(waiter.slot, (waiter.need, waiter.blocks));
         self.shaped_changes.push((time_ns, ShapedChange::Ready(waiter)));
     }
 
-    /// The first part of one of its blocks is dispatched. One that nobody waited for (a predicate that changed) is not counted.
+    /// The first part of one of its blocks is dispatched. One that was not waiting (a predicate that changed) is not counted.
     pub(super) fn block_is_dispatched(&mut self, time_ns: u64, slot: u32) {
         let Some((need, blocks)) = self.shaped.get_mut(&slot) else { return };
         self.shaped_changes.push((time_ns, ShapedChange::Block(slot, *need)));
@@ -270,29 +270,29 @@ impl Account {
 
     /// What could start on the cores that are idle.
     #[inline]
-    fn placed(&self, idle: Cores) -> Placed {
+    fn placed(&self, idle: Cores) -> Fit {
         let ready = self.ready.map(|count| u64::try_from(count).unwrap_or(0));
         if self.waiters.is_empty() {
             let taken = [idle[0].min(ready[0]), idle[1].min(ready[1])];
-            return Placed { taken, unfit: [0; CoreKind::COUNT] };
+            return Fit { taken, unfit: [0; CoreKind::COUNT] };
         }
         let mut idle_in = vec![Cores::default(); self.clusters];
         for member in self.members.iter().filter(|member| member.is_idle()) {
             idle_in[member.cluster][member.kind.index()] += 1;
         }
-        place(idle_in, &self.waiters, ready)
+        fit(idle_in, &self.waiters, ready)
     }
 }
 
 /// Whether each of its blocks needs one core, whatever the others have.
-fn waits_for_one(waiter: &Waiting) -> bool {
+fn waits_for_one(waiter: &WaitingTask) -> bool {
     waiter.need.iter().sum::<u64>() == 1 && (!waiter.at_once || waiter.blocks == 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Account, Change, KindTime};
-    use crate::virtual_time::fitting::{Waiting, need};
+    use crate::virtual_time::fitting::{WaitingTask, need};
     use pto_abi::CoreKind;
     use pto_abi::runtime::WorkerEntry;
     use pto_aicpu_fw::block_shapes::Lanes;
@@ -350,7 +350,8 @@ mod tests {
                 account.add(time + 9, Change::TaskDispatched(CoreKind::AIC));
                 account.add(time + 9, Change::CoreBusy(0));
                 account.add(time + 44, Change::CoreIdle(0));
-                let waiter = Waiting { slot: 7, need: need(Lanes(6)), blocks: 1, at_once: false };
+                let waiter =
+                    WaitingTask { slot: 7, need: need(Lanes(6)), blocks: 1, at_once: false };
                 account.shaped_is_ready(time + 3, waiter);
                 account.block_is_dispatched(time + 11, 7);
                 if settle {
@@ -373,7 +374,7 @@ mod tests {
         for worker in [1, 2, 3] {
             account.add(0, Change::CoreBusy(worker));
         }
-        let waiter = Waiting { slot: 9, need: need(Lanes(7)), blocks: 2, at_once: false };
+        let waiter = WaitingTask { slot: 9, need: need(Lanes(7)), blocks: 2, at_once: false };
         account.shaped_is_ready(100, waiter);
         // Until 350 no cluster is whole; then one is, until the doorbell at 400.
         account.add(350, Change::CoreIdle(3));
@@ -391,7 +392,7 @@ mod tests {
         assert_eq!(aic.no_work_core_ns, 100 + 290);
     }
 
-    /// Of faulty runs: what a core is told twice, or tells twice, makes no core more or less.
+    /// Of faulty runs: a doorbell or a report that comes twice does not change the number of cores.
     #[test]
     fn a_core_is_one_core_however_often_it_is_rung() {
         let mut account = clusters(1);
@@ -403,7 +404,7 @@ mod tests {
         ] {
             account.add(time, change);
         }
-        let waiter = Waiting { slot: 9, need: need(Lanes(2)), blocks: 2, at_once: true };
+        let waiter = WaitingTask { slot: 9, need: need(Lanes(2)), blocks: 2, at_once: true };
         account.shaped_is_ready(0, waiter);
         account.add(100, Change::CoreIdle(0));
         let [_, aiv] = account.finish();
@@ -415,7 +416,7 @@ mod tests {
     fn blocks_that_start_at_once_wait_for_as_many_cores() {
         let mut account = clusters(1);
         account.add(0, Change::CoreBusy(1));
-        let waiter = Waiting { slot: 9, need: need(Lanes(2)), blocks: 2, at_once: true };
+        let waiter = WaitingTask { slot: 9, need: need(Lanes(2)), blocks: 2, at_once: true };
         account.shaped_is_ready(100, waiter);
         // Core 2 is idle meanwhile, and kept for it; a plain task could have had it from 200 to 300.
         account.add(200, Change::TaskReady(AIV));
@@ -439,7 +440,7 @@ mod tests {
     fn what_does_not_run_waits_for_nothing_any_more() {
         let mut account = clusters(1);
         for (slot, lanes) in [(1, 7), (2, 2)] {
-            let waiter = Waiting { slot, need: need(Lanes(lanes)), blocks: 4, at_once: false };
+            let waiter = WaitingTask { slot, need: need(Lanes(lanes)), blocks: 4, at_once: false };
             account.shaped_is_ready(0, waiter);
             account.shaped_is_skipped(30, slot);
             account.block_is_dispatched(40, slot);

@@ -1,7 +1,7 @@
 //! The event queue of the machine: which agent takes its turn at which time.
 //!
 //! Each agent (an AICPU instance, its alarm, a core, or the transfer engine) is due at most once; idle agents are not due and cost nothing.
-//! Agents due at the present moment stand in a list of their own, from which the [`Chooser`] picks; later ones
+//! Agents due at the present moment are in a list of their own, from which the [`Chooser`] picks; later ones
 //! in a binary heap. An entry whose agent has meanwhile been made due earlier is skipped when it comes up.
 
 use std::cmp::Reverse;
@@ -106,7 +106,7 @@ impl Agenda {
         }
     }
 
-    /// When the next agent is due; `None`: nobody is.
+    /// When the next agent is due; `None`: no agent is.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.due.iter().copied().filter(|due| *due != NEVER).min()
     }
@@ -121,7 +121,7 @@ impl Agenda {
         self.due[index] = NEVER;
     }
 
-    /// The next turn, and its time, not later than `limit_ns`; `None`: nobody is due until then. With
+    /// The next turn, and its time, not later than `limit_ns`; `None`: no agent is due until then. With
     /// [`Rival::Caller`] the caller is due at `limit_ns` too, and competes with the agents of that moment.
     #[inline]
     pub(super) fn next(
@@ -148,7 +148,7 @@ impl Agenda {
         Some((self.present_ns, NextTurn::Agent(agent(usize::from(number)))))
     }
 
-    /// Goes on to the next moment at which somebody is due, unless it is later than `limit_ns`.
+    /// Goes on to the next moment at which an agent is due, unless it is later than `limit_ns`.
     #[inline]
     fn move_on(&mut self, limit_ns: u64) -> bool {
         while let Some(Reverse((time_ns, number))) = self.future.peek().copied() {
@@ -184,7 +184,7 @@ impl Agenda {
 /// Whether the caller of [`Agenda::next`] is itself due at the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rival {
-    Nobody,
+    None,
     Caller,
 }
 
@@ -213,7 +213,7 @@ mod tests {
     use super::{Agenda, Agent, Chooser, NextTurn, Rival};
 
     fn next(agenda: &mut Agenda, limit: u64) -> Option<(u64, NextTurn)> {
-        agenda.next(limit, Rival::Nobody, &mut Chooser::replay(Vec::new()))
+        agenda.next(limit, Rival::None, &mut Chooser::replay(Vec::new()))
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
         assert!(two.contains(&Some((20, NextTurn::Agent(Agent::Instance(3))))));
         assert_eq!((next(&mut agenda, u64::MAX - 1), agenda.now()), (None, 20));
         agenda.schedule(Agent::Core(1), 5);
-        assert_eq!(agenda.due(Agent::Core(1)), 20, "nobody is due in the past");
+        assert_eq!(agenda.due(Agent::Core(1)), 20, "no agent is due in the past");
         agenda.cancel(Agent::Core(1));
         assert_eq!(next(&mut agenda, 99), None);
     }

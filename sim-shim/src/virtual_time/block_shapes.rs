@@ -6,12 +6,12 @@ use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::block_shapes::{List, has_predicate};
 
 use super::core_machine::part_of;
-use super::ledger::{Rule, Violation};
-use super::parts::{First, Given, Release, Shaped, Stage, is_shaped};
+use super::ledger::{Invariant, Violation};
+use super::parts::{Assigned, First, PartStage, Release, Shaped, is_shaped};
 use super::trace::EventKind;
-use super::world::World;
+use super::world::VirtualDevice;
 
-impl World {
+impl VirtualDevice {
     /// An instance begins a step.
     #[inline]
     pub(super) fn begins(&mut self, instance: usize) {
@@ -52,11 +52,11 @@ impl World {
         slot: u32,
         (worker, instance): (usize, usize),
         now_ns: u64,
-    ) -> Given {
+    ) -> Assigned {
         let state = self.launch.state;
         let (Some(shapes), Some(task)) = (&state.shapes, state.task(slot)) else {
             self.ledger.dispatch(slot, now_ns);
-            return Given::Plain;
+            return Assigned::Plain;
         };
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
@@ -80,9 +80,9 @@ impl World {
             self.violate(rule, slot, worker, what);
         }
         match (shaped, first) {
-            (None, _) => Given::Plain,
-            (Some(_), First::Nothing) => Given::Part,
-            (Some(_), First::Task | First::Block) => Given::Block,
+            (None, _) => Assigned::Plain,
+            (Some(_), First::Nothing) => Assigned::Part,
+            (Some(_), First::Task | First::Block) => Assigned::Block,
         }
     }
 
@@ -120,7 +120,7 @@ impl World {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
         let Some((shaped, part)) = part_of(&self.launch, slot, (number, kind)) else { return true };
-        let (_, is_last, found) = self.parts.advanced(slot, &shaped, part, Stage::Collected);
+        let (_, is_last, found) = self.parts.advanced(slot, &shaped, part, PartStage::Collected);
         if let Some((rule, what)) = found {
             self.ledger.violate(Violation {
                 rule,
@@ -168,7 +168,7 @@ impl World {
     pub(super) fn check_parts_at_end(&mut self) {
         if !self.parts.is_over() {
             let what = "a part is left after the run";
-            self.violate(Rule::Termination, u32::MAX, usize::MAX, what);
+            self.violate(Invariant::Termination, u32::MAX, usize::MAX, what);
         }
     }
 }
@@ -181,8 +181,8 @@ fn wrong_predicate(
 ) -> Option<super::parts::Found> {
     let line = shapes.line(slot).filter(|line| has_predicate(line))?;
     match (runs, shapes.predicate_holds(line)) {
-        (true, false) => Some((Rule::Predicate, "runs, and its predicate is false")),
-        (false, true) => Some((Rule::Predicate, "is skipped, and its predicate is true")),
+        (true, false) => Some((Invariant::Predicate, "runs, and its predicate is false")),
+        (false, true) => Some((Invariant::Predicate, "is skipped, and its predicate is true")),
         _ => None,
     }
 }

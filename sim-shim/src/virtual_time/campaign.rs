@@ -10,8 +10,8 @@ use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::os_threads::MAX_OS_THREADS;
 
 /// Makes turns of `seeds_a_turn` seeds on so many threads, of which the caller is one; more than [`MAX_OS_THREADS`] are not
-/// started. `turn` tries the seeds, adds to what its thread has found, and says whether the campaign goes on. Behind each turn
-/// `progress` is told how many seeds are done, and says the same. What each thread has found is returned.
+/// started. `turn` tries the seeds, adds to what its thread has found, and says whether the campaign goes on. After each turn
+/// `progress` is called with how many seeds are done, and says the same. What each thread has found is returned.
 pub fn in_turns<R: Default + Send>(
     (seeds, seeds_a_turn): (Range<u64>, u64),
     threads: NonZeroUsize,
@@ -84,12 +84,12 @@ mod tests {
         let some = tried(3, 30);
         assert!(some.len() >= 32 && some.iter().copied().eq(7..7 + some.len() as u64), "{some:?}");
         let none = |_: std::ops::Range<u64>, _: &mut ()| ControlFlow::Continue(());
-        let mut told = Vec::new();
-        let told_to = std::sync::Mutex::new(&mut told);
+        let mut reported = Vec::new();
+        let sink = std::sync::Mutex::new(&mut reported);
         in_turns((7..1000, 16), NonZeroUsize::MIN, none, |done| {
-            told_to.lock().unwrap().push(done);
+            sink.lock().unwrap().push(done);
             if done == 32 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        assert_eq!(told, [16, 32]);
+        assert_eq!(reported, [16, 32]);
     }
 }

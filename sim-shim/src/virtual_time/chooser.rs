@@ -2,20 +2,20 @@
 //! delay takes within its span. One stream of choices decides a whole run, so that it can be drawn, replayed
 //! and enumerated.
 
-use super::profile::Span;
+use super::profile::CostRange;
 use super::random::{below, draw};
 use super::search::Search;
 
 /// Where the choices of a run come from.
 #[derive(Clone, Debug)]
 pub struct Chooser {
-    source: Source,
+    source: ChoiceSource,
     count: u64,
     listed: Option<Vec<u32>>,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum ChoiceSource {
     Seed(u64),
     Replay { choices: Vec<u32>, next: usize },
     Search(Search),
@@ -25,32 +25,32 @@ impl Chooser {
     /// Draws from a generator with this seed (splitmix64, Steele, Lea and Flood 2014).
     #[must_use]
     pub const fn seeded(seed: u64) -> Self {
-        Self { source: Source::Seed(seed), count: 0, listed: None }
+        Self { source: ChoiceSource::Seed(seed), count: 0, listed: None }
     }
 
-    /// Repeats a list of choices; behind its end the first alternative is taken.
+    /// Repeats a list of choices; after its end the first alternative is taken.
     #[must_use]
     pub const fn replay(choices: Vec<u32>) -> Self {
-        Self { source: Source::Replay { choices, next: 0 }, count: 0, listed: None }
+        Self { source: ChoiceSource::Replay { choices, next: 0 }, count: 0, listed: None }
     }
 
     /// The first path of a depth-first search over all choices of agents; delays take their mean.
     #[must_use]
     pub const fn search() -> Self {
-        Self { source: Source::Search(Search::over_paths()), count: 0, listed: None }
+        Self { source: ChoiceSource::Search(Search::over_paths()), count: 0, listed: None }
     }
 
     /// As [`search`](Self::search), and no path goes on from a state that was reached before.
     #[must_use]
     pub fn search_states() -> Self {
-        Self { source: Source::Search(Search::over_states()), count: 0, listed: None }
+        Self { source: ChoiceSource::Search(Search::over_states()), count: 0, listed: None }
     }
 
     /// How far a search is; `None`: this is none.
     #[must_use]
     pub const fn searched(&self) -> Option<&Search> {
         match &self.source {
-            Source::Search(search) => Some(search),
+            ChoiceSource::Search(search) => Some(search),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl Chooser {
 
     /// The machine is in this state, before a choice.
     pub(super) fn visit(&mut self, state: u128) {
-        if let Source::Search(search) = &mut self.source {
+        if let ChoiceSource::Search(search) = &mut self.source {
             search.visit(state);
         }
     }
@@ -100,13 +100,13 @@ impl Chooser {
         }
         self.count += 1;
         let chosen = match &mut self.source {
-            Source::Seed(state) => below(draw(state), of),
-            Source::Replay { choices, next } => {
+            ChoiceSource::Seed(state) => below(draw(state), of),
+            ChoiceSource::Replay { choices, next } => {
                 let chosen = choices.get(*next).copied().unwrap_or(0);
                 *next += 1;
                 chosen.min(of - 1)
             }
-            Source::Search(search) => search.step(of),
+            ChoiceSource::Search(search) => search.step(of),
         };
         if let Some(listed) = &mut self.listed {
             listed.push(chosen);
@@ -116,18 +116,18 @@ impl Chooser {
 
     /// A delay within `span`.
     #[inline]
-    pub fn delay(&mut self, span: Span) -> u64 {
+    pub fn delay(&mut self, span: CostRange) -> u64 {
         let width = span.high - span.low;
         if width == 0 {
             return span.low;
         }
         match &mut self.source {
-            Source::Seed(state) => {
+            ChoiceSource::Seed(state) => {
                 self.count += 1;
                 let width = u32::try_from(width).unwrap_or(u32::MAX - 1);
                 span.low + u64::from(below(draw(state), width + 1))
             }
-            Source::Replay { .. } | Source::Search(_) => span.mean(),
+            ChoiceSource::Replay { .. } | ChoiceSource::Search(_) => span.mean(),
         }
     }
 
@@ -137,14 +137,14 @@ impl Chooser {
         if let Some(listed) = &mut self.listed {
             listed.clear();
         }
-        let Source::Search(search) = &mut self.source else { return false };
+        let ChoiceSource::Search(search) = &mut self.source else { return false };
         search.advance()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Chooser, Span};
+    use super::{Chooser, CostRange};
 
     #[test]
     fn a_seed_repeats_and_seeds_differ() {
@@ -163,12 +163,12 @@ mod tests {
     #[test]
     fn delays_stay_in_their_span() {
         let mut chooser = Chooser::seeded(1);
-        let span = Span { low: 180, high: 1020 };
+        let span = CostRange { low: 180, high: 1020 };
         let delays: Vec<_> = (0..20_000).map(|_| chooser.delay(span)).collect();
         assert!(delays.iter().all(|delay| (180..=1020).contains(delay)));
         let mean = delays.iter().sum::<u64>() / 20_000;
         assert!((590..610).contains(&mean), "{mean}");
-        assert_eq!(chooser.delay(Span { low: 7, high: 7 }), 7);
+        assert_eq!(chooser.delay(CostRange { low: 7, high: 7 }), 7);
         assert_eq!(Chooser::search().delay(span), 600);
     }
 

@@ -21,7 +21,7 @@ use crate::async_kernels::AsyncKernel;
 
 /// The scheduler's line as it was when a doorbell was rung.
 #[derive(Clone, Copy, Hash)]
-pub(super) struct Order {
+pub(super) struct DoorbellSnapshot {
     pub(super) seen_ns: u64,
     aicpu_ready: u32,
     control: u32,
@@ -29,7 +29,7 @@ pub(super) struct Order {
     dispatches: [Dispatch; SLOTS],
 }
 
-impl Order {
+impl DoorbellSnapshot {
     pub(super) fn of(line: &SchedulerLine, seen_ns: u64) -> Self {
         Self {
             seen_ns,
@@ -104,7 +104,7 @@ pub(super) struct ChainRun {
     pub(super) busy_ns: u64,
 }
 
-/// A kernel that goes on behind its call, and what its end needs.
+/// A kernel that goes on after its call has returned, and what its end needs.
 pub(super) struct GoingOn {
     pub(super) kernel: Arc<dyn AsyncKernel>,
     pub(super) task: u32,
@@ -128,11 +128,11 @@ pub(super) struct Core {
     pub(super) unstarted: usize,
     /// The lines as the schedulers see them.
     pub(super) arena_lines: &'static Handshake,
-    pub(super) orders: VecDeque<Order>,
+    pub(super) orders: VecDeque<DoorbellSnapshot>,
     pub(super) reports: VecDeque<Report>,
     /// In a kernel that does not return, or never started.
     pub(super) is_hung: bool,
-    /// In a kernel that goes on behind its call.
+    /// In a kernel that goes on after its call has returned.
     pub(super) going_on: Option<GoingOn>,
     pub(super) lines: Handshake,
     pub(super) tasks_started: u64,
@@ -145,7 +145,7 @@ impl Core {
     /// A core as the arena's lines show it.
     pub(super) fn new(worker: u32, kind: CoreKind, arena_lines: &'static Handshake) -> Self {
         let lines = Handshake::default();
-        Order::of(&arena_lines.scheduler, 0).write(&lines.scheduler);
+        DoorbellSnapshot::of(&arena_lines.scheduler, 0).write(&lines.scheduler);
         Report::of(&arena_lines.worker, 0).write(&lines.worker);
         Self {
             worker,
@@ -191,7 +191,7 @@ impl Core {
         going_on.is_some().hash(into);
         (owner, now_ns, kernel_end_ns, unstarted, orders, reports, is_hung).hash(into);
         (tasks_started, slowdown, ghost, chain).hash(into);
-        (Order::of(&lines.scheduler, 0), Report::of(&lines.worker, 0)).hash(into);
+        (DoorbellSnapshot::of(&lines.scheduler, 0), Report::of(&lines.worker, 0)).hash(into);
     }
 
     /// Takes in the orders that it can see by now.

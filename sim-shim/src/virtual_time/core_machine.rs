@@ -12,13 +12,13 @@ use super::account::{Account, Change};
 use super::chooser::Chooser;
 use super::core::{ChainRun, Core};
 use super::cost::{COST_ARGS, FastRegions, model_of};
-use super::group::{GroupSeat, Reduced};
+use super::group::{GroupMember, Reduced};
 use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
-use super::lines::{Access, Lines};
+use super::lines::{LineAccess, Lines};
 use super::options::{LineModel, VirtualOptions};
-use super::parts::{Part, Parts, Shaped, Stage, is_shaped};
-use super::trace::{EventKind, Trace};
+use super::parts::{BlockLedger, BlockPart, PartStage, Shaped, is_shaped};
+use super::trace::{EventKind, EventTrace};
 use super::tracer::Tracer;
 
 /// A part that came to a stage.
@@ -39,7 +39,7 @@ pub(super) fn part_of(
     launch: &Launch<'_>,
     slot: u32,
     (worker, kind): (u32, CoreKind),
-) -> Option<(Shaped, Part)> {
+) -> Option<(Shaped, BlockPart)> {
     let (task, shapes) = (launch.state.task(slot)?, launch.state.shapes.as_ref()?);
     let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task))?;
     let part = shaped.part(kind, shapes.context(worker, task));
@@ -59,16 +59,16 @@ pub(super) struct CoreMachine<'w> {
     pub(super) options: &'w VirtualOptions,
     pub(super) chooser: &'w mut Chooser,
     pub(super) ledger: &'w mut Ledger,
-    pub(super) trace: &'w mut Trace,
+    pub(super) trace: &'w mut EventTrace,
     pub(super) tracer: &'w Tracer,
     pub(super) account: &'w mut Account,
     pub(super) lines: &'w mut Lines,
-    pub(super) parts: &'w mut Parts,
+    pub(super) parts: &'w mut BlockLedger,
     pub(super) busy_ns: &'w mut [u64; CoreKind::COUNT],
     pub(super) tasks_run: &'w mut [u64; CoreKind::COUNT],
     pub(super) start_ns: u64,
     /// Of a device that is in a group.
-    pub(super) seat: Option<&'w GroupSeat>,
+    pub(super) member: Option<&'w GroupMember>,
     pub(super) fast: &'w FastRegions,
 }
 
@@ -104,7 +104,7 @@ impl CoreMachine<'_> {
     #[inline]
     pub(super) fn started(&mut self, now_ns: u64, core: (u32, CoreKind), slot: u32) {
         let (worker, _) = core;
-        if self.advance_part(slot, core, Stage::Started, now_ns).is_first {
+        if self.advance_part(slot, core, PartStage::Started, now_ns).is_first {
             self.ledger.start(slot, now_ns);
         }
         self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
@@ -126,7 +126,7 @@ impl CoreMachine<'_> {
         self.tasks_run[kind] += 1;
         let on = (core.worker, core.kind);
         let longest_ns = self.longest_part_ns(slot, on, cost_ns);
-        if self.advance_part(slot, on, Stage::Finished, core.now_ns).is_last {
+        if self.advance_part(slot, on, PartStage::Finished, core.now_ns).is_last {
             self.ledger.finish(slot, core.now_ns, longest_ns);
         }
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
@@ -134,8 +134,8 @@ impl CoreMachine<'_> {
         if core.unstarted == 0 {
             self.account.add(core.now_ns, Change::CoreIdle(core.worker));
         }
-        if let Some(seat) = self.seat.filter(|seat| seat.follows()) {
-            self.follow_contributions(seat, slot, on);
+        if let Some(member) = self.member.filter(|member| member.follows()) {
+            self.follow_contributions(member, slot, on);
         }
         if self.options.lines == LineModel::Results {
             let during = (started_ns, core.now_ns);
@@ -145,12 +145,12 @@ impl CoreMachine<'_> {
 
     /// Whose values a kernel `reduce` has put together.
     #[cold]
-    fn follow_contributions(&self, seat: &GroupSeat, slot: u32, core: (u32, CoreKind)) {
+    fn follow_contributions(&self, member: &GroupMember, slot: u32, core: (u32, CoreKind)) {
         let Some(task) = self.launch.state.task(slot) else { return };
         if task.func_id.load(Relaxed) == REDUCE.0 {
             let [a, parts, out, each, how, which, ..] = self.args(task);
             let block = part_of(self.launch, slot, core).map_or(0, |(_, part)| part.block());
-            seat.reduced(&Reduced { args: [a, parts, out, each, how, which], block });
+            member.reduced(&Reduced { args: [a, parts, out, each, how, which], block });
         }
     }
 
@@ -176,7 +176,7 @@ impl CoreMachine<'_> {
         trouble: Option<Trouble>,
         (func_id, args): (u16, [u64; COST_ARGS]),
     ) {
-        let access = Access::of(&self.launch.arena, func_id, &args);
+        let access = LineAccess::of(&self.launch.arena, func_id, &args);
         let found = self.lines.task(worker, slot, during, &access, trouble);
         found.into_iter().for_each(|violation| self.ledger.violate(violation));
     }
@@ -273,7 +273,7 @@ impl CoreMachine<'_> {
         &mut self,
         slot: u32,
         core: (u32, CoreKind),
-        stage: Stage,
+        stage: PartStage,
         time_ns: u64,
     ) -> Advance {
         let Some((shaped, part)) = part_of(self.launch, slot, core) else { return Advance::ONLY };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map of the machine. Its keys are chosen by nobody else, so that it needs no hash that is hard to guess.
+/// A map of the machine. Its keys come from the machine alone, so that it needs no hash that is hard to guess.
 pub(super) type Keyed<K, V> = HashMap<K, V, BuildHasherDefault<Digest>>;
 
 /// 128 bits of a state: two lanes of multiplication with different odd factors (the first digits of the golden ratio and of the

@@ -1,12 +1,12 @@
 //! The loop of the machine: who is due takes a turn.
 //!
 //! ```text
-//! Crew::run(limit): agenda.next -> core:     World::step_core   (worker::step until there is nothing to do)
-//!                               -> instance: step_seat          (one Instance::step, then due again, or a nap)
+//! InstanceRunner::run(limit): agenda.next -> core: VirtualDevice::step_core (worker::step until there is nothing to do)
+//!                               -> instance: InstanceSlot::step (one Instance::step, then due again, or a nap)
 //!                               -> alarm:    the instance steps once, so that its watchdog looks
-//! builder program on the stack: Host::published -> charges its calls -> Crew::run(until its own time) of the others
+//! builder program on the stack: Host::published -> charges its calls -> InstanceRunner::run(until its own time) of the others
 //! ```
-//! A step of an instance is made at its start: what it does to shared words stands there then, up to one step
+//! A step of an instance is made at its start: what it does to shared words is there then, up to one step
 //! (some microseconds of virtual time) early for a sibling. A sibling that takes a task out of the shared queue
 //! before it was ready waits for that moment (`VirtualPlatform::stage`), so that effects follow causes.
 
@@ -28,26 +28,26 @@ use super::agenda::{Agent, NextTurn, Rival};
 use super::around::Around;
 use super::chooser::Chooser;
 use super::digest::Digest;
-use super::group::GroupSeat;
+use super::group::GroupMember;
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::{Compute, VirtualOptions};
 use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
 use super::state::Builder;
-use super::tap::{self, Note, Tapped, Told};
 use super::trace::EventKind;
-use super::world::{BUILDER, Nap, World};
+use super::traced_calls::{self, CallHistory, Note, TracedBuilders};
+use super::world::{BUILDER, Nap, VirtualDevice};
 use crate::group::RunPort;
 use crate::logging;
 use crate::supervisor::Beat;
 
-type Shared = Rc<RefCell<World>>;
+type WorldRef = Rc<RefCell<VirtualDevice>>;
 
 type VirtualInstance<F> = Instance<'static, VirtualPlatform, F>;
 
 /// An instance, and what it did.
-struct Seat<F: FanoutPolicy> {
+struct InstanceSlot<F: FanoutPolicy> {
     instance: VirtualInstance<F>,
     log_ring: Option<LogRing<'static>>,
     has_returned: bool,
@@ -55,12 +55,12 @@ struct Seat<F: FanoutPolicy> {
 }
 
 /// Some of the instances, and what it takes to step them.
-struct Crew<'e, F: FanoutPolicy, B> {
-    seats: &'e mut [Seat<F>],
+struct InstanceRunner<'e, F: FanoutPolicy, B> {
+    slots: &'e mut [InstanceSlot<F>],
     /// The number of the first one.
     first: usize,
-    world: &'e Shared,
-    builders: &'e Tapped<B>,
+    world: &'e WorldRef,
+    builders: &'e TracedBuilders<B>,
     /// Of the builder program on the stack, as far as it is known.
     builder: Option<u128>,
 }
@@ -73,58 +73,69 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     chooser: Chooser,
     beats: &Arc<Vec<Beat>>,
     around: Around,
-) -> (World, Vec<InstanceReport>) {
+) -> (VirtualDevice, Vec<InstanceReport>) {
     let mut world =
-        World::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
+        VirtualDevice::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
     world.fast = around.fast;
-    world.seat = around.seat.map(|of| GroupSeat::new(of, RunPort::new(launch)));
-    if world.seat.is_some() && options.compute != Compute::Run {
-        // Nobody asks for the path of one rank: transfers are not on it.
+    world.member = around.endpoint.map(|of| GroupMember::new(of, RunPort::new(launch)));
+    if world.member.is_some() && options.compute != Compute::Run {
+        // The path of one rank is not reported: transfers are not on it.
         world.ledger.forget_paths();
     }
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
-    let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };
-    tap::reset(fails.map(|found| found.at), told);
-    tap::follow_collectives(world.seat.as_ref().is_some_and(GroupSeat::follows));
+    let history =
+        if world.chooser.searches_states() { CallHistory::Kept } else { CallHistory::Forgotten };
+    traced_calls::reset(fails.map(|found| found.at), history);
+    traced_calls::follow_collectives(world.member.as_ref().is_some_and(GroupMember::follows));
     let world = Rc::new(RefCell::new(world));
-    let mut seats: Vec<Seat<F>> =
-        (0..launch.aicpu_instances as usize).map(|me| seat(launch, me, &world)).collect();
+    let mut slots: Vec<InstanceSlot<F>> =
+        (0..launch.aicpu_instances as usize).map(|me| instance_slot(launch, me, &world)).collect();
     {
         let mut world = world.borrow_mut();
-        for me in 0..seats.len() {
+        for me in 0..slots.len() {
             world.agenda.schedule(Agent::Instance(me), 0);
         }
     }
-    let tapped = Tapped(Arc::clone(builders));
-    let mut crew =
-        Crew { seats: &mut seats, first: 0, world: &world, builders: &tapped, builder: None };
+    let tapped = TracedBuilders(Arc::clone(builders));
+    let mut runner = InstanceRunner {
+        slots: &mut slots,
+        first: 0,
+        world: &world,
+        builders: &tapped,
+        builder: None,
+    };
     // Nothing is done before the first turn: what comes first must not depend on which OS thread does.
     world.borrow_mut().wait_for_others(u64::MAX - 1);
-    crew.run(u64::MAX - 1, Rival::Nobody);
-    leave_group(&world, &seats);
+    runner.run(u64::MAX - 1, Rival::None);
+    leave_group(&world, &slots);
     logging::set_ring_afresh(None);
     logging::set_virtual_time(None);
-    let reports = seats.iter().map(|seat| seat.report).collect();
-    drop(seats);
+    let reports = slots.iter().map(|instance_slot| instance_slot.report).collect();
+    drop(slots);
     let world = Rc::into_inner(world).map(RefCell::into_inner);
-    // The seats, which held the other references, are gone.
+    // The slots, which held the other references, are gone.
     let mut world = world.unwrap_or_else(|| {
-        World::new(launch.clone(), options, Chooser::replay(Vec::new()), Arc::clone(beats))
+        VirtualDevice::new(launch.clone(), options, Chooser::replay(Vec::new()), Arc::clone(beats))
     });
     world.cores.iter_mut().for_each(|core| core.show(u64::MAX));
     (world, reports)
 }
 
-/// The group is told how the run has ended, and when.
-fn leave_group<F: FanoutPolicy>(world: &Shared, seats: &[Seat<F>]) {
-    let end_ns = seats.iter().map(|seat| seat.report.returned_ns).max().unwrap_or(0);
+/// Reports to the group how the run has ended, and when.
+fn leave_group<F: FanoutPolicy>(world: &WorldRef, slots: &[InstanceSlot<F>]) {
+    let end_ns =
+        slots.iter().map(|instance_slot| instance_slot.report.returned_ns).max().unwrap_or(0);
     world.borrow_mut().leave_group(end_ns);
 }
 
-fn seat<F: FanoutPolicy>(launch: &Launch<'static>, me: usize, world: &Shared) -> Seat<F> {
+fn instance_slot<F: FanoutPolicy>(
+    launch: &Launch<'static>,
+    me: usize,
+    world: &WorldRef,
+) -> InstanceSlot<F> {
     let platform = VirtualPlatform::new(me, launch.arena.workers(), Rc::clone(world));
     let number = u32::try_from(me).unwrap_or(u32::MAX);
-    Seat {
+    InstanceSlot {
         instance: Instance::new(launch.clone(), number, platform),
         log_ring: launch.arena.log_ring(launch.log_region(), me),
         has_returned: false,
@@ -132,15 +143,15 @@ fn seat<F: FanoutPolicy>(launch: &Launch<'static>, me: usize, world: &Shared) ->
     }
 }
 
-impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
-    /// Lets everybody take turns until nobody is due before `limit_ns`, or until it is the caller's turn.
+impl<F: FanoutPolicy, B: BuilderSet> InstanceRunner<'_, F, B> {
+    /// Lets all agents take turns until none is due before `limit_ns`, or until it is the caller's turn.
     fn run(&mut self, limit_ns: u64, rival: Rival) {
         loop {
             self.note_state(limit_ns, rival);
             let turn = {
                 let mut world = self.world.borrow_mut();
                 let (limit_ns, rival) = world.within_horizon(limit_ns, rival);
-                let World { agenda, chooser, .. } = &mut *world;
+                let VirtualDevice { agenda, chooser, .. } = &mut *world;
                 agenda.next(limit_ns, rival, chooser)
             };
             match turn {
@@ -174,9 +185,9 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         (self.builder, limit_ns, rival == Rival::Caller).hash(&mut digest);
         world.hash_state(&mut digest, builder);
         drop(world);
-        for seat in self.seats.iter() {
-            seat.has_returned.hash(&mut digest);
-            seat.instance.hash_state(&mut digest, VirtualPlatform::hash_state);
+        for instance_slot in self.slots.iter() {
+            instance_slot.has_returned.hash(&mut digest);
+            instance_slot.instance.hash_state(&mut digest, VirtualPlatform::hash_state);
         }
         self.world.borrow_mut().chooser.visit(digest.number());
     }
@@ -197,31 +208,31 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
     fn step(&mut self, me: usize, time_ns: u64) {
         let at = me.wrapping_sub(self.first);
         if me > 0 {
-            if let Some(seat) = self.seats.get_mut(at) {
-                seat.step(me, time_ns, self.world, Instance::step_without_program);
+            if let Some(instance_slot) = self.slots.get_mut(at) {
+                instance_slot.step(me, time_ns, self.world, Instance::step_without_program);
             }
             return;
         }
-        let Some((seat, others)) = self.seats.split_first_mut() else { return };
+        let Some((instance_slot, others)) = self.slots.split_first_mut() else { return };
         let (world, builders) = (self.world, self.builders);
         // Only instance 0 builds.
-        let crew = Crew { seats: others, first: 1, world, builders, builder: None };
-        let (log_ring, state) = (seat.log_ring, None);
+        let runner = InstanceRunner { slots: others, first: 1, world, builders, builder: None };
+        let (log_ring, state) = (instance_slot.log_ring, None);
         let mut machine =
-            BuilderMachine { crew, publishes: 0, in_range: false, log_ring, image: None, state };
-        seat.step(0, time_ns, world, |instance| {
+            BuilderMachine { runner, publishes: 0, in_range: false, log_ring, image: None, state };
+        instance_slot.step(0, time_ns, world, |instance| {
             instance.step_on(builders, |_, program| program.build(&mut machine))
         });
     }
 }
 
-impl<F: FanoutPolicy> Seat<F> {
+impl<F: FanoutPolicy> InstanceSlot<F> {
     /// Steps the instance with `step` at `time_ns`, and sees to when its next turn is.
     fn step(
         &mut self,
         me: usize,
         time_ns: u64,
-        world: &Shared,
+        world: &WorldRef,
         step: impl FnOnce(&mut VirtualInstance<F>) -> Progressed,
     ) {
         if self.has_returned {
@@ -282,7 +293,7 @@ impl<F: FanoutPolicy> Seat<F> {
 
     /// Goes to the time of the step, and charges for it; returns when it starts.
     #[inline]
-    fn begin(&mut self, me: usize, time_ns: u64, world: &Shared) -> u64 {
+    fn begin(&mut self, me: usize, time_ns: u64, world: &WorldRef) -> u64 {
         let platform = self.instance.platform();
         let mut world = world.borrow_mut();
         world.naps[me].is_asleep = false;
@@ -300,18 +311,18 @@ impl<F: FanoutPolicy> Seat<F> {
 }
 
 /// Calls of the builder after its last publish.
-fn charge_rest(world: &mut World) {
-    tap::drain(|note| {
+fn charge_rest(world: &mut VirtualDevice) {
+    traced_calls::drain(|note| {
         world.charge(note);
     });
-    if tap::take_failure() {
+    if traced_calls::take_failure() {
         world.trace.add(world.builder_ns, EventKind::Injected, 0, u32::MAX);
     }
 }
 
 /// The machine under a builder program: it charges what the program did, and lets the others catch up.
 struct BuilderMachine<'e, F: FanoutPolicy, B> {
-    crew: Crew<'e, F, B>,
+    runner: InstanceRunner<'e, F, B>,
     publishes: u32,
     /// A task of a range is about to be published.
     in_range: bool,
@@ -325,12 +336,12 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderMachine<'_, F, B> {
     /// Lets the others take turns.
     fn run(&mut self, limit_ns: u64, rival: Rival) {
         let state = self.state.take();
-        self.crew.builder = state.map(|mut state| {
-            tap::told().hash(&mut state);
+        self.runner.builder = state.map(|mut state| {
+            traced_calls::history().hash(&mut state);
             state.number()
         });
-        self.crew.run(limit_ns, rival);
-        self.crew.builder = None;
+        self.runner.run(limit_ns, rival);
+        self.runner.builder = None;
     }
 }
 
@@ -338,15 +349,15 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     const NOTES_EDGES: bool = true;
 
     fn now_ns(&self) -> u64 {
-        self.crew.world.borrow().builder_ns
+        self.runner.world.borrow().builder_ns
     }
 
     fn added(&mut self, slot: u32) {
-        self.crew.world.borrow_mut().ledger.reuse(slot);
+        self.runner.world.borrow_mut().ledger.reuse(slot);
     }
 
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
-        let mut world = self.crew.world.borrow_mut();
+        let mut world = self.runner.world.borrow_mut();
         let cost_ns = world.options.profile.edge_ns.low + world.line_ns(producer, BUILDER);
         let now_ns = world.build_for(cost_ns);
         let kind = match outcome {
@@ -360,7 +371,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     }
 
     fn replayed(&mut self, slot: u32) {
-        let mut world = self.crew.world.borrow_mut();
+        let mut world = self.runner.world.borrow_mut();
         let state = world.launch.state;
         let Some(task) = state.task(slot) else { return };
         let kind = u32::from(task.kind.load(Relaxed) & !SHAPED);
@@ -373,11 +384,11 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
 
     fn in_range(&mut self, what: RangeNote) {
         self.in_range |= matches!(what, RangeNote::Task(_) | RangeNote::TensorTask { .. });
-        self.crew.world.borrow_mut().charge_range(what);
+        self.runner.world.borrow_mut().charge_range(what);
     }
 
     fn hasher(&mut self) -> Option<&mut dyn Hasher> {
-        if !self.crew.world.borrow().chooser.searches_states() {
+        if !self.runner.world.borrow().chooser.searches_states() {
             return None;
         }
         Some(self.state.get_or_insert_with(Digest::new))
@@ -386,14 +397,14 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     /// What the program has read since takes its time, during which the others go on.
     fn step_others(&mut self) {
         let until_ns = {
-            let mut world = self.crew.world.borrow_mut();
+            let mut world = self.runner.world.borrow_mut();
             world.beats.iter().for_each(Beat::turn);
-            tap::drain(|note| {
+            traced_calls::drain(|note| {
                 world.charge(note);
             });
             world.builder_ns
         };
-        self.run(until_ns, Rival::Nobody);
+        self.run(until_ns, Rival::None);
         logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
@@ -401,27 +412,27 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     /// One look at the watermark, then everybody who is due until then.
     fn relax(&mut self) {
         let until_ns = {
-            let mut world = self.crew.world.borrow_mut();
+            let mut world = self.runner.world.borrow_mut();
             world.beats.iter().for_each(Beat::turn);
-            tap::drain(|note| {
+            traced_calls::drain(|note| {
                 world.charge(note);
             });
             world.wait_for_an_event();
-            // Behind the horizon something can come that is not on the agenda yet.
+            // After the horizon something can come that is not on the agenda yet.
             let due_ns = world.agenda.next_ns().unwrap_or(0).min(world.horizon_ns());
             let look_ns = world.options.profile.step_ns.low.max(1);
             world.builder_ns = due_ns.max(world.builder_ns) + look_ns;
             world.builder_ns
         };
-        self.run(until_ns, Rival::Nobody);
+        self.run(until_ns, Rival::None);
         logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
 
-    /// The loader of an image, which no program stands above: charges for the task, and lets the others wait.
+    /// The loader of an image, which no program is above: charges for the task, and lets the others wait.
     fn loaded(&mut self, slot: u32) {
         let until_ns = {
-            let mut world = self.crew.world.borrow_mut();
+            let mut world = self.runner.world.borrow_mut();
             world.beats.iter().for_each(Beat::turn);
             let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
             image.charge(slot, &mut world);
@@ -434,10 +445,10 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
 
     fn published(&mut self) {
         let (until_ns, stops) = {
-            let mut world = self.crew.world.borrow_mut();
+            let mut world = self.runner.world.borrow_mut();
             world.beats.iter().for_each(Beat::turn);
             let mut noted = std::mem::take(&mut self.in_range);
-            tap::drain(|note| {
+            traced_calls::drain(|note| {
                 noted = true;
                 world.charge(note);
             });
@@ -453,12 +464,12 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
         };
         self.publishes = self.publishes.wrapping_add(1);
         if stops {
-            let mut world = self.crew.world.borrow_mut();
+            let mut world = self.runner.world.borrow_mut();
             world.trace.add(until_ns, EventKind::Injected, 0, u32::MAX);
             drop(world);
             // The others go on without it until they give up.
-            self.run(u64::MAX - 1, Rival::Nobody);
-            let mut world = self.crew.world.borrow_mut();
+            self.run(u64::MAX - 1, Rival::None);
+            let mut world = self.runner.world.borrow_mut();
             world.builder_ns = world.builder_ns.max(world.agenda.now());
         } else {
             self.run(until_ns, Rival::Caller);
@@ -469,7 +480,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     }
 }
 
-impl World {
+impl VirtualDevice {
     /// Charges the builder for one call, and notes what it did.
     pub(super) fn charge(&mut self, note: Note) {
         let profile = self.options.profile;
@@ -543,16 +554,16 @@ impl World {
             }
             Note::Publish(slot) => self.published(slot, 0, now_ns),
             Note::Collective => {
-                if let Some(seat) = &self.seat {
-                    tap::take_collectives(|submitted| seat.submitted(submitted));
+                if let Some(member) = &self.member {
+                    traced_calls::take_collectives(|submitted| member.submitted(submitted));
                 }
             }
             Note::Template { .. } | Note::Read => {}
         }
     }
 
-    /// Tells the timeline that a task of a streaming program comes after another one. An event names the slot of a producer: where that is another
-    /// task's by now, nothing can be told.
+    /// Records in the timeline that a task of a streaming program comes after another one. An event names the slot of a producer: where that is another
+    /// task's by now, no event is recorded.
     fn tell_after(&mut self, consumer: u32, (producer, generation): (u32, u32), now_ns: u64) {
         if self.ledger.was_last_in(producer, generation) {
             let is_over = self.ledger.sees_completed(producer);
@@ -602,7 +613,7 @@ impl World {
         let now_ns = self.build_for(own_ns + line_ns);
         self.ledger.added(slot, generation);
         self.tracer.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
-        tap::take_task_of_range(slot, |note| self.charge(note));
+        traced_calls::take_task_of_range(slot, |note| self.charge(note));
         self.published(slot, 0, now_ns);
     }
 

@@ -1,7 +1,7 @@
 //! What could start: which of a device's idle cores the ready tasks could have at one moment.
 //!
 //! A block *fits* if the idle cores of one cluster are enough for all of its kernels; tasks whose blocks start at once fit if
-//! all of their blocks do, beside each other. What waits is placed one after another: tasks that start at once, then blocks
+//! all of their blocks do, side by side. What waits is placed one after another: tasks that start at once, then blocks
 //! of several cores, the older ones first, then single cores. A block takes the cluster with the fewest idle cores that has
 //! enough, so that whole ones are left for those that need them.
 
@@ -24,7 +24,7 @@ pub(super) fn need(lanes: Lanes) -> Cores {
 
 /// A task that needs several cores at once, and has blocks that were not dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct WaitingTask {
     pub(super) slot: u32,
     /// Cores of one block.
     pub(super) need: Cores,
@@ -35,7 +35,7 @@ pub(super) struct Waiting {
 
 /// What came of placing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct Fit {
     /// Idle cores that something could have.
     pub(super) taken: Cores,
     /// Idle cores that are left, and that something needs which does not fit.
@@ -43,12 +43,12 @@ pub(super) struct Placed {
 }
 
 /// Places what waits on the idle cores of each cluster; `singles`: blocks of one core, by kind.
-pub(super) fn place(mut idle: Vec<Cores>, waiters: &[Waiting], singles: Cores) -> Placed {
-    let mut placed = Placed::default();
+pub(super) fn fit(mut idle: Vec<Cores>, waiters: &[WaitingTask], singles: Cores) -> Fit {
+    let mut placed = Fit::default();
     let mut lacking = Cores::default();
-    let (together, spread): (Vec<Waiting>, Vec<_>) =
+    let (together, spread): (Vec<WaitingTask>, Vec<_>) =
         waiters.iter().copied().partition(|waiting| waiting.at_once);
-    for Waiting { need, blocks, at_once, .. } in together.into_iter().chain(spread) {
+    for WaitingTask { need, blocks, at_once, .. } in together.into_iter().chain(spread) {
         let places = idle.iter().map(|cores| places_in(*cores, need)).sum::<u64>();
         let count = if at_once && places < blocks { 0 } else { places.min(blocks) };
         (0..count).for_each(|_| take(&mut idle, need));
@@ -82,19 +82,19 @@ fn take(idle: &mut [Cores], need: Cores) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cores, Placed, Waiting, need, place};
+    use super::{Cores, Fit, WaitingTask, fit, need};
     use pto_aicpu_fw::block_shapes::Lanes;
 
-    fn spread(lanes: u8, blocks: u64) -> Waiting {
-        Waiting { slot: 0, need: need(Lanes(lanes)), blocks, at_once: false }
+    fn spread(lanes: u8, blocks: u64) -> WaitingTask {
+        WaitingTask { slot: 0, need: need(Lanes(lanes)), blocks, at_once: false }
     }
 
-    fn at_once(lanes: u8, blocks: u64) -> Waiting {
-        Waiting { at_once: true, ..spread(lanes, blocks) }
+    fn at_once(lanes: u8, blocks: u64) -> WaitingTask {
+        WaitingTask { at_once: true, ..spread(lanes, blocks) }
     }
 
-    fn placed(idle: &[Cores], waiters: &[Waiting], singles: Cores) -> (Cores, Cores) {
-        let Placed { taken, unfit } = place(idle.to_vec(), waiters, singles);
+    fn placed(idle: &[Cores], waiters: &[WaitingTask], singles: Cores) -> (Cores, Cores) {
+        let Fit { taken, unfit } = fit(idle.to_vec(), waiters, singles);
         (taken, unfit)
     }
 
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(placed(idle, &[at_once(2, 4)], [0, 0]), ([0, 0], [0, 3]));
         assert_eq!(placed(idle, &[at_once(2, 4)], [0, 2]), ([0, 2], [0, 1]), "others go by");
         assert_eq!(placed(idle, &[at_once(7, 2)], [0, 0]), ([0, 0], [1, 3]));
-        // Two that fit alone and not beside each other: the first one does.
+        // Two that fit alone and not side by side: the first one does.
         let both = [at_once(2, 2), at_once(2, 3)];
         assert_eq!(placed(idle, &both, [0, 0]), ([0, 2], [0, 1]));
     }

@@ -1,4 +1,4 @@
-//! The machine behind [`crate::Machine`], and runs without one.
+//! The machine that [`crate::SimulatedMachine`] uses in virtual time, and runs without one.
 
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -15,12 +15,12 @@ use super::around::Around;
 use super::chooser::Chooser;
 use super::cost::FastRegions;
 use super::engine;
-use super::group::{Locals, Machine, SeatOf, Stack};
-use super::ledger::Rule;
+use super::group::{Locals, Machine, NetEndpoint, Stack};
+use super::ledger::Invariant;
 use super::options::VirtualOptions;
 use super::report::{InstanceReport, KindReport, VirtualReport};
-use super::tap::Noted;
-use super::world::World;
+use super::traced_calls::Noted;
+use super::world::VirtualDevice;
 use crate::host::{Host, Memory};
 use crate::logging::{self, Destination};
 use crate::supervisor::{self, Beat, Finish};
@@ -72,7 +72,7 @@ pub(super) fn run_with<F: FanoutPolicy, B: BuilderSet>(
     report(world, instances)
 }
 
-fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, Chooser) {
+fn report(mut world: VirtualDevice, instances: Vec<InstanceReport>) -> (VirtualReport, Chooser) {
     let makespan_ns = instances.iter().map(|instance| instance.returned_ns).max().unwrap_or(0);
     if world.launch.state.fault.first().is_none() {
         world.ledger.check_end(makespan_ns);
@@ -111,18 +111,23 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
     (report, world.chooser)
 }
 
-impl World {
+impl VirtualDevice {
     fn check_cores_at_end(&mut self) {
         let occupied =
             self.cores.iter().position(|core| core.is_occupied() || !core.orders.is_empty());
         if let Some(worker) = occupied {
-            self.violate(Rule::Termination, u32::MAX, worker, "a core is occupied after the run");
+            self.violate(
+                Invariant::Termination,
+                u32::MAX,
+                worker,
+                "a core is occupied after the run",
+            );
         }
     }
 }
 
 /// One run, as the thread of the machine gets it.
-struct Job {
+struct LaunchJob {
     launch: Launch<'static>,
     finish: Arc<Finish>,
     beats: Arc<Vec<Beat>>,
@@ -135,7 +140,7 @@ pub(crate) struct Virtual<B> {
     options: VirtualOptions,
     memory: Memory,
     builders: Arc<B>,
-    thread: Option<(Sender<Job>, JoinHandle<()>)>,
+    thread: Option<(Sender<LaunchJob>, JoinHandle<()>)>,
     last: Option<VirtualReport>,
     is_lost: bool,
     thread_error: Option<io::Error>,
@@ -149,7 +154,7 @@ impl<B: BuilderSet> Virtual<B> {
         Self { options, memory, builders, thread, last, is_lost, thread_error, around }
     }
 
-    fn start(&mut self) -> Option<&Sender<Job>> {
+    fn start(&mut self) -> Option<&Sender<LaunchJob>> {
         if self.thread.is_none() {
             let (jobs, receiver) = channel();
             let (options, builders) = (self.options, Arc::clone(&self.builders));
@@ -182,13 +187,17 @@ impl Locals for OfMachine {
     }
 }
 
-fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, builders: &Arc<B>) {
+fn serve<B: BuilderSet>(
+    jobs: &Receiver<LaunchJob>,
+    mut options: VirtualOptions,
+    builders: &Arc<B>,
+) {
     let mut stack = None;
     while let Ok(job) = jobs.recv() {
         let finish = Arc::clone(&job.finish);
-        let injections = match job.around.seat.clone() {
+        let injections = match job.around.endpoint.clone() {
             None => serve_one(&job, options, builders),
-            Some(seat) => serve_rank(job, options, builders, (&seat, &mut stack)),
+            Some(endpoint) => serve_rank(job, options, builders, (&endpoint, &mut stack)),
         };
         // A trouble happens once in the life of a machine.
         options.injection = options.injection.filter(|_| injections == 0);
@@ -197,7 +206,7 @@ fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, build
 }
 
 /// One run, on this thread; how many troubles it had.
-fn serve_one<B: BuilderSet>(job: &Job, options: VirtualOptions, builders: &Arc<B>) -> u32 {
+fn serve_one<B: BuilderSet>(job: &LaunchJob, options: VirtualOptions, builders: &Arc<B>) -> u32 {
     let chooser = (Chooser::seeded(options.seed), job.around.clone());
     let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
     let report = std::panic::catch_unwind(part);
@@ -205,7 +214,7 @@ fn serve_one<B: BuilderSet>(job: &Job, options: VirtualOptions, builders: &Arc<B
     logging::set_virtual_time(None);
     let Ok(report) = report else {
         supervisor::raise_panic(&job.launch);
-        if let Some(SeatOf { net, rank }) = &job.around.seat {
+        if let Some(NetEndpoint { net, rank }) = &job.around.endpoint {
             net.give_up(*rank, "host code of it has panicked");
         }
         return 0;
@@ -218,10 +227,10 @@ fn serve_one<B: BuilderSet>(job: &Job, options: VirtualOptions, builders: &Arc<B
 
 /// One run of a rank, in its turns; how many troubles it had.
 fn serve_rank<B: BuilderSet>(
-    job: Job,
+    job: LaunchJob,
     options: VirtualOptions,
     builders: &Arc<B>,
-    (SeatOf { net, rank }, kept): (&SeatOf, &mut Option<Stack>),
+    (NetEndpoint { net, rank }, kept): (&NetEndpoint, &mut Option<Stack>),
 ) -> u32 {
     let launch = job.launch.clone();
     let refused = |what: &str| {
@@ -232,9 +241,9 @@ fn serve_rank<B: BuilderSet>(
     let Some(stack) = kept.take().or_else(|| Stack::new().ok()) else {
         return refused("its process gets no memory for a stack");
     };
-    let (told, injections) = channel();
+    let (sender, injections) = channel();
     let (builders, beats) = (Arc::clone(builders), Arc::clone(&job.beats));
-    let body = move || told.send(serve_one(&job, options, &builders)).unwrap_or_default();
+    let body = move || sender.send(serve_one(&job, options, &builders)).unwrap_or_default();
     let machine = Machine { body: Box::new(body), locals: Box::<OfMachine>::default(), stack };
     let beat = || {
         for beat in beats.iter() {
@@ -260,7 +269,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
             supervisor::raise_panic(launch);
             return true;
         };
-        let job = Job {
+        let job = LaunchJob {
             launch: launch.clone(),
             finish: Arc::clone(&finish),
             beats: Arc::clone(&beats),
@@ -291,9 +300,9 @@ impl<B: BuilderSet> Host for Virtual<B> {
 /// A host with a virtual clock.
 pub(crate) trait VirtualHost: Host {
     /// Makes it a rank of a group.
-    fn seat(&mut self, seat: SeatOf);
+    fn join_group(&mut self, endpoint: NetEndpoint);
 
-    /// Tells it which regions of its memory are fast.
+    /// Sets which regions of its memory are fast.
     fn follow(&mut self, fast: FastRegions);
 
     /// What the last run says of itself; `None`: it has not come to its end.
@@ -301,8 +310,8 @@ pub(crate) trait VirtualHost: Host {
 }
 
 impl<B: BuilderSet> VirtualHost for Virtual<B> {
-    fn seat(&mut self, seat: SeatOf) {
-        self.around.seat = Some(seat);
+    fn join_group(&mut self, endpoint: NetEndpoint) {
+        self.around.endpoint = Some(endpoint);
     }
 
     fn follow(&mut self, fast: FastRegions) {

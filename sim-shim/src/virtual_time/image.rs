@@ -1,5 +1,5 @@
 //! The calls that the loader of a graph image makes, read from the image: the loader is part of the firmware,
-//! so that nobody can listen to it as to a builder program (`tap.rs`).
+//! so that its calls cannot be traced like those of a builder program (`traced_calls.rs`).
 
 use pto_abi::RuntimeVariant;
 use pto_abi::image::CheckedImage;
@@ -7,9 +7,9 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_aicpu_fw::Launch;
 use pto_graph::EdgeOutcome;
 
-use super::ledger::Rule;
-use super::tap::Note;
-use super::world::World;
+use super::ledger::Invariant;
+use super::traced_calls::Note;
+use super::world::VirtualDevice;
 
 /// The image.
 pub(super) struct ImageNotes {
@@ -25,7 +25,7 @@ impl ImageNotes {
     }
 
     /// Charges for a task of the image, which was just loaded. Nothing runs before all of them are, so that every producer counts.
-    pub(super) fn charge(&self, slot: u32, world: &mut World) {
+    pub(super) fn charge(&self, slot: u32, world: &mut VirtualDevice) {
         let Some(image) = self.image.as_ref().filter(|image| slot < image.task_count()) else {
             return;
         };
@@ -40,7 +40,7 @@ impl ImageNotes {
         let waits_for = world.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
         if waits_for != task.edge_count {
             world.violate(
-                Rule::EdgeOrder,
+                Invariant::EdgeOrder,
                 slot,
                 0,
                 "waits for other producers than the image names",

@@ -1,4 +1,4 @@
-//! Faults that the machine injects: what a device in trouble does, once, at a place that is chosen beforehand.
+//! Faults that the machine injects: what a device in trouble does, once, at a point that is chosen beforehand.
 
 /// One fault of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

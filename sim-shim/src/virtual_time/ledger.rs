@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use super::paths::{Access, Paths};
+use super::paths::{Paths, TensorAccess};
 
 /// What was violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum Invariant {
     /// A task went through a stage twice, or not in order.
     ExactlyOnce,
     /// A task was dispatched before a producer was completed.
@@ -41,7 +41,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// What was violated.
-    pub rule: Rule,
+    pub rule: Invariant,
     /// When, in virtual nanoseconds.
     pub time_ns: u64,
     /// The task, or `u32::MAX`.
@@ -70,10 +70,10 @@ pub struct Waits {
     pub report_ns: u64,
 }
 
-/// Where a task is.
+/// How far a task is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub(super) enum Place {
+pub(super) enum TaskPhase {
     #[default]
     Absent,
     Published,
@@ -92,7 +92,7 @@ struct Page {
     path_ns: u64,
     /// Edges to it whose producer has been completed while they stood.
     released: u32,
-    place: Place,
+    phase: TaskPhase,
     is_ready: bool,
     /// The instance that touched its line last, in whose cache the line is; 0: the builder's, until another one touches it.
     line_in: u8,
@@ -110,7 +110,7 @@ pub(super) struct Ledger {
     pub(super) published: u64,
     pub(super) completed: u64,
     pub(super) longest_path_ns: u64,
-    /// Of the chains that stand in slots: how many kernels each has.
+    /// Of the chains that are in slots: how many kernels each has.
     chains: BTreeMap<u32, u64>,
     /// Kernels of chains, without the first of each.
     pub(super) chained: u64,
@@ -161,34 +161,34 @@ impl Ledger {
         (std::mem::take(&mut self.violations), self.violation_count)
     }
 
-    /// A new task stands in `slot`, whose last one is over.
+    /// A new task is in `slot`, whose last one is over.
     pub(super) fn reuse(&mut self, slot: u32) {
         let page = self.page(slot);
-        if page.place == Place::Completed {
+        if page.phase == TaskPhase::Completed {
             *page = Page::default();
         }
     }
 
-    /// Moves a task from one place to the next.
+    /// Moves a task from one phase to the next.
     #[inline]
-    fn advance(&mut self, slot: u32, time_ns: u64, to: Place, what: &'static str) {
+    fn advance(&mut self, slot: u32, time_ns: u64, to: TaskPhase, what: &'static str) {
         let page = self.page(slot);
-        if page.place as u8 + 1 == to as u8 {
-            page.place = to;
+        if page.phase as u8 + 1 == to as u8 {
+            page.phase = to;
             return;
         }
-        page.place = to.max(page.place);
-        let rule = Rule::ExactlyOnce;
+        page.phase = to.max(page.phase);
+        let rule = Invariant::ExactlyOnce;
         self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
     }
 
     /// An edge whose producer had been completed when it was added.
     pub(super) fn satisfied(&mut self, producer: u32, consumer: u32, time_ns: u64) {
         let before = *self.page(producer);
-        if before.place != Place::Completed {
+        if before.phase != TaskPhase::Completed {
             let (task, what) =
                 (consumer, "an edge counts as satisfied before its producer is done");
-            let rule = Rule::EdgeOrder;
+            let rule = Invariant::EdgeOrder;
             self.violate(Violation { rule, time_ns, task, other: producer, what });
         }
         let page = self.page(consumer);
@@ -209,11 +209,11 @@ impl Ledger {
 
     /// Whether the task in this slot is completed.
     pub(super) fn sees_completed(&mut self, slot: u32) -> bool {
-        self.page(slot).place == Place::Completed
+        self.page(slot).phase == TaskPhase::Completed
     }
 
     /// A task that is not published yet accesses a tensor: it comes after those that it conflicts with.
-    pub(super) fn accessed(&mut self, slot: u32, access: &Access) {
+    pub(super) fn accessed(&mut self, slot: u32, access: &TensorAccess) {
         let Some(paths) = &mut self.paths else { return };
         let path_ns = paths.access(slot, access);
         self.lengthen(slot, path_ns);
@@ -241,7 +241,7 @@ impl Ledger {
 
     /// `edges_in`: edges that the task waits for. Whether it is ready at once.
     pub(super) fn publish(&mut self, slot: u32, time_ns: u64, edges_in: u32) -> bool {
-        self.advance(slot, time_ns, Place::Published, "published twice");
+        self.advance(slot, time_ns, TaskPhase::Published, "published twice");
         self.published += 1;
         self.make_ready(slot, time_ns, edges_in)
     }
@@ -259,7 +259,7 @@ impl Ledger {
         let page = self.page(consumer);
         page.released += 1;
         page.path_ns = page.path_ns.max(path_ns);
-        page.place >= Place::Published && self.make_ready(consumer, now, edges_in)
+        page.phase >= TaskPhase::Published && self.make_ready(consumer, now, edges_in)
     }
 
     #[inline]
@@ -287,7 +287,7 @@ impl Ledger {
     #[inline]
     pub(super) fn ready_ns(&mut self, slot: u32) -> u64 {
         let page = self.page(slot);
-        if page.place <= Place::Published { page.since_ns } else { 0 }
+        if page.phase <= TaskPhase::Published { page.since_ns } else { 0 }
     }
 
     /// An instance touches the line of a task: whether that is in its cache already, where it is from now on.
@@ -300,23 +300,29 @@ impl Ledger {
 
     #[inline]
     pub(super) fn dispatch(&mut self, slot: u32, time_ns: u64) {
-        self.advance(slot, time_ns, Place::Dispatched, "dispatched twice, or before its publish");
+        self.advance(
+            slot,
+            time_ns,
+            TaskPhase::Dispatched,
+            "dispatched twice, or before its publish",
+        );
         self.waits.dispatch_ns += self.turn_page(slot, time_ns);
         if !self.page(slot).is_ready {
-            let (rule, what) = (Rule::EdgeOrder, "dispatched before its producers were completed");
+            let (rule, what) =
+                (Invariant::EdgeOrder, "dispatched before its producers were completed");
             self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
         }
     }
 
     #[inline]
     pub(super) fn start(&mut self, slot: u32, time_ns: u64) {
-        self.advance(slot, time_ns, Place::Running, "started twice");
+        self.advance(slot, time_ns, TaskPhase::Running, "started twice");
         self.waits.start_ns += self.turn_page(slot, time_ns);
     }
 
     #[inline]
     pub(super) fn finish(&mut self, slot: u32, time_ns: u64, cost_ns: u64) {
-        self.advance(slot, time_ns, Place::Finished, "finished twice");
+        self.advance(slot, time_ns, TaskPhase::Finished, "finished twice");
         let page = self.page(slot);
         page.since_ns = time_ns;
         page.path_ns += cost_ns;
@@ -329,11 +335,11 @@ impl Ledger {
 
     #[inline]
     pub(super) fn complete(&mut self, slot: u32, time_ns: u64) {
-        if self.page(slot).place == Place::Finished && time_ns < self.page(slot).since_ns {
-            let (rule, what) = (Rule::ExactlyOnce, "completed before its kernel had ended");
+        if self.page(slot).phase == TaskPhase::Finished && time_ns < self.page(slot).since_ns {
+            let (rule, what) = (Invariant::ExactlyOnce, "completed before its kernel had ended");
             self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
         }
-        self.advance(slot, time_ns, Place::Completed, "completed twice, or before it finished");
+        self.advance(slot, time_ns, TaskPhase::Completed, "completed twice, or before it finished");
         self.waits.report_ns += self.turn_page(slot, time_ns);
         self.completed += 1;
         self.last_completed_ns = self.last_completed_ns.max(time_ns);
@@ -342,18 +348,19 @@ impl Ledger {
     /// The task's predicate is false: it is complete, without having run.
     pub(super) fn skip(&mut self, slot: u32, time_ns: u64) {
         let page = self.page(slot);
-        let (is_ready, place, path_ns) = (page.is_ready, page.place, page.path_ns);
-        page.place = Place::Completed;
+        let (is_ready, phase, path_ns) = (page.is_ready, page.phase, page.path_ns);
+        page.phase = TaskPhase::Completed;
         if let Some(paths) = &mut self.paths {
             paths.end(slot, path_ns);
         }
         self.completed += 1;
         self.last_completed_ns = self.last_completed_ns.max(time_ns);
-        if place != Place::Published {
-            let (rule, what) = (Rule::ExactlyOnce, "skipped twice, or after it has run");
+        if phase != TaskPhase::Published {
+            let (rule, what) = (Invariant::ExactlyOnce, "skipped twice, or after it has run");
             self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
         } else if !is_ready {
-            let (rule, what) = (Rule::EdgeOrder, "skipped before its producers were completed");
+            let (rule, what) =
+                (Invariant::EdgeOrder, "skipped before its producers were completed");
             self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
         }
     }
@@ -368,7 +375,7 @@ impl Ledger {
     pub(super) fn chain_has_run(&mut self, slot: u32, kernels: u64, time_ns: u64) {
         if self.chains.get(&slot) != Some(&kernels) {
             let (rule, what) =
-                (Rule::ExactlyOnce, "a core ran another number of the chain's kernels");
+                (Invariant::ExactlyOnce, "a core ran another number of the chain's kernels");
             let other = u32::try_from(kernels).unwrap_or(u32::MAX);
             self.violate(Violation { rule, time_ns, task: slot, other, what });
         }
@@ -377,9 +384,11 @@ impl Ledger {
     /// After a run without a fault: every task that was published is completed.
     pub(super) fn check_end(&mut self, time_ns: u64) {
         let left = self.pages.iter().zip(0_u32..);
-        let left = left.filter(|(page, _)| !matches!(page.place, Place::Absent | Place::Completed));
+        let left = left
+            .filter(|(page, _)| !matches!(page.phase, TaskPhase::Absent | TaskPhase::Completed));
         if let Some((_, task)) = left.min_by_key(|(_, slot)| *slot) {
-            let (rule, what) = (Rule::Termination, "the run ended, and the task is not completed");
+            let (rule, what) =
+                (Invariant::Termination, "the run ended, and the task is not completed");
             self.violate(Violation { rule, time_ns, task, other: u32::MAX, what });
         }
     }
@@ -387,7 +396,7 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ledger, Rule};
+    use super::{Invariant, Ledger};
 
     fn run(ledger: &mut Ledger, slot: u32, at: u64, cost: u64) {
         ledger.dispatch(slot, at);
@@ -396,7 +405,7 @@ mod tests {
         ledger.complete(slot, at + cost);
     }
 
-    fn rules(mut ledger: Ledger) -> Vec<Rule> {
+    fn rules(mut ledger: Ledger) -> Vec<Invariant> {
         ledger.take_violations().0.iter().map(|violation| violation.rule).collect()
     }
 
@@ -437,18 +446,18 @@ mod tests {
         twice.publish(0, 0, 0);
         run(&mut twice, 0, 0, 1);
         twice.dispatch(0, 9);
-        assert_eq!(rules(twice), [Rule::ExactlyOnce]);
+        assert_eq!(rules(twice), [Invariant::ExactlyOnce]);
         let mut early = Ledger::new();
         early.publish(0, 0, 1);
         early.dispatch(0, 1);
-        assert_eq!(rules(early), [Rule::EdgeOrder]);
+        assert_eq!(rules(early), [Invariant::EdgeOrder]);
         let mut wrongly_satisfied = Ledger::new();
         wrongly_satisfied.publish(0, 0, 0);
         wrongly_satisfied.satisfied(0, 1, 0);
-        assert_eq!(rules(wrongly_satisfied), [Rule::EdgeOrder]);
+        assert_eq!(rules(wrongly_satisfied), [Invariant::EdgeOrder]);
         let mut lost = Ledger::new();
         lost.publish(0, 0, 0);
         lost.check_end(5);
-        assert_eq!(rules(lost), [Rule::Termination]);
+        assert_eq!(rules(lost), [Invariant::Termination]);
     }
 }

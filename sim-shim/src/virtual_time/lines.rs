@@ -22,19 +22,19 @@ use pto_aicore_kernels::func;
 
 use super::cost::COST_ARGS;
 use super::inject::Trouble;
-use super::ledger::{Rule, Violation};
+use super::ledger::{Invariant, Violation};
 
 /// Bytes of a line.
 const LINE: u64 = 64;
 
 /// The lines that one task reads and writes, by number (address over [`LINE`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Access {
+pub(super) struct LineAccess {
     reads: Vec<u64>,
     writes: Vec<u64>,
 }
 
-impl Access {
+impl LineAccess {
     /// What a task of this kernel with these arguments accesses; empty for kernels that are not known here.
     pub(super) fn of(arena: &Arena<'_>, func_id: u16, args: &[u64; COST_ARGS]) -> Self {
         let mut access = Self::default();
@@ -103,7 +103,7 @@ impl Lines {
         worker: u32,
         task: u32,
         during: (u64, u64),
-        access: &Access,
+        access: &LineAccess,
         trouble: Option<Trouble>,
     ) -> Vec<Violation> {
         let (from_ns, until_ns) = during;
@@ -112,7 +112,7 @@ impl Lines {
         }
         let mut found = Vec::new();
         let mut note = |other, what| {
-            let rule = Rule::LineOwnership;
+            let rule = Invariant::LineOwnership;
             found.push(Violation { rule, time_ns: from_ns, task, other, what });
         };
         for &line in &access.reads {
@@ -152,10 +152,10 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Lines, Trouble};
+    use super::{LineAccess, Lines, Trouble};
 
-    fn access(reads: &[u64], writes: &[u64]) -> Access {
-        Access { reads: reads.to_vec(), writes: writes.to_vec() }
+    fn access(reads: &[u64], writes: &[u64]) -> LineAccess {
+        LineAccess { reads: reads.to_vec(), writes: writes.to_vec() }
     }
 
     #[test]

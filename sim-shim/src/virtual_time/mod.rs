@@ -4,7 +4,7 @@
 //! Virtual (host.rs) -- run --> engine.rs: steps pto_aicpu_fw::Instance and pto_aicore_kernels::worker::step
 //!     platform.rs  an instance's operations, each with its time     core.rs   a core, its lines and its clock
 //!     agenda.rs    who is due when                                  chooser.rs  what is left open
-//!     tap.rs       a builder program's calls                        profile.rs, cost.rs  what things cost
+//!     traced_calls.rs  a builder program's calls                    profile.rs, cost.rs  what things cost
 //!     ledger.rs, lines.rs  what must never happen                   trace.rs, report.rs  what did
 //!     account.rs, fitting.rs  where the cores' time went
 //!     tracer.rs    the trace rings of a traced run
@@ -44,8 +44,8 @@ mod search;
 pub mod soak;
 pub mod spec;
 mod state;
-mod tap;
 mod trace;
+mod traced_calls;
 mod tracer;
 mod transfers;
 mod world;
@@ -58,9 +58,9 @@ pub use cost::{FastRegion, FastRegions, KernelCosts};
 pub use host::run_once;
 pub(crate) use host::{Virtual, VirtualHost};
 pub use inject::{INJECTED_ERROR, Injection, Trouble};
-pub use ledger::{Rule, Violation, Waits};
+pub use ledger::{Invariant, Violation, Waits};
 pub use options::{Compute, LineModel, VirtualOptions};
-pub use profile::{Profile, ProfileError, Span};
+pub use profile::{CostRange, Profile, ProfileError};
 pub use report::{InstanceReport, KindReport, VirtualReport};
 pub use soak::{SoakOptions, SoakReport, soak};
 pub use trace::{Event, EventKind, Keep};

@@ -1,4 +1,4 @@
-//! The book of shaped tasks: where each part of each block is, and who waited for whom.
+//! The ledger of tasks with a block shape: how far each part of each block is, and which task waited for which core.
 //!
 //! Checked here, on every run:
 //! - each part of each block is dispatched, started, finished and collected once and in that order, and the task is complete
@@ -29,20 +29,20 @@ use pto_aicpu_fw::block_shapes::{
 use pto_graph::Priority;
 
 use super::digest::Keyed;
-use super::fitting::{Waiting, need};
-use super::ledger::Rule;
+use super::fitting::{WaitingTask, need};
+use super::ledger::Invariant;
 
 /// Something that must not be.
-pub(super) type Found = (Rule, &'static str);
+pub(super) type Found = (Invariant, &'static str);
 
 /// One part of one block, as a worker has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Part {
+pub(super) struct BlockPart {
     block: u32,
     lane: usize,
 }
 
-impl Part {
+impl BlockPart {
     /// As a trace event has it, on a core of `kind`.
     pub(super) fn traced(self, kind: CoreKind) -> u32 {
         let lane = self.lane.saturating_sub(usize::from(kind == CoreKind::AIV));
@@ -90,16 +90,16 @@ impl Shaped {
     }
 
     /// What it waits for when it is ready.
-    pub(super) fn waiting(&self, slot: u32) -> Waiting {
+    pub(super) fn waiting(&self, slot: u32) -> WaitingTask {
         let (need, blocks) = (need(self.lanes), self.blocks.into());
-        Waiting { slot, need, blocks, at_once: self.starts_at_once }
+        WaitingTask { slot, need, blocks, at_once: self.starts_at_once }
     }
 
     /// The part that a worker of `kind` with this context has.
-    pub(super) fn part(&self, kind: CoreKind, context: u64) -> Part {
+    pub(super) fn part(&self, kind: CoreKind, context: u64) -> BlockPart {
         let context = BlockContext::of(context);
         let lane = if kind == CoreKind::AIC { 0 } else { 1 + context.lane as usize };
-        Part { block: context.block, lane }
+        BlockPart { block: context.block, lane }
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) enum First {
 pub(super) enum Release {
     /// They can.
     Made,
-    /// The builder releases it later: see [`Parts::releases`].
+    /// The builder releases it later: see [`BlockLedger::releases`].
     Later,
 }
 
@@ -133,7 +133,7 @@ impl Release {
 /// How far a part is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Stage {
+pub(super) enum PartStage {
     Dispatched = 1,
     Started = 2,
     Finished = 3,
@@ -143,7 +143,7 @@ pub(super) enum Stage {
 /// One task of several parts.
 #[derive(Default)]
 struct Book {
-    stages: Keyed<Part, u8>,
+    stages: Keyed<BlockPart, u8>,
     /// How many parts have come to each stage.
     counts: [u32; 5],
     /// Of each block: its cluster, and when its first part was dispatched.
@@ -165,8 +165,8 @@ struct Waiter {
     is_begun: bool,
 }
 
-/// The book.
-pub(super) struct Parts {
+/// The ledger.
+pub(super) struct BlockLedger {
     books: Keyed<u32, Book>,
     waiters: Vec<Waiter>,
     /// Plain tasks that are ready: their slots, the kind of core that they wait for, and since when.
@@ -185,7 +185,7 @@ pub(super) struct Parts {
     has_unreleased: bool,
 }
 
-impl Parts {
+impl BlockLedger {
     pub(super) fn new() -> Self {
         Self {
             books: Keyed::default(),
@@ -276,7 +276,7 @@ impl Parts {
         *latest_ns
     }
 
-    /// A worker of `kind` is given `slot` by `instance`: whether somebody else should have had the core.
+    /// A worker of `kind` is given `slot` by `instance`: whether another task should have had the core.
     pub(super) fn takes_core(
         &mut self,
         slot: u32,
@@ -289,7 +289,7 @@ impl Parts {
         let level = |list: u32| list / LISTS_A_LEVEL;
         let own = self.waiters.iter().find(|waiter| waiter.slot == slot);
         let own_plain = self.plain.iter().find(|(plain, ..)| *plain == slot);
-        // Of one with a predicate it is not known here since when it waits: nobody is older.
+        // Of one with a predicate it is not known here since when it waits: no task counts as older.
         let own_since = own.map(|own| own.since).or(own_plain.map(|(.., since)| *since));
         let own_since = own_since.unwrap_or(0);
         let normal = u32::from(Priority::NORMAL.get());
@@ -305,13 +305,13 @@ impl Parts {
         // A plain task may go straight to a core before older plain ones, in the step that has made it ready.
         let is_new = own_plain.is_some() && own_since > step;
         let mut found = None;
-        // Who has started to gather goes before everybody.
+        // A task that has started to gather cores goes first.
         let gathers = shaped.is_some_and(|shaped| shaped.starts_at_once);
         for (_, level, since, is_plain) in waiting.filter(|waits| waits.2 < step && !gathers) {
             if level > own_level {
-                found = Some((Rule::Priority, "goes before a task of higher priority"));
+                found = Some((Invariant::Priority, "goes before a task of higher priority"));
             } else if level == own_level && since < own_since && !(is_new && is_plain) {
-                found = found.or(Some((Rule::Priority, "goes before an older task")));
+                found = found.or(Some((Invariant::Priority, "goes before an older task")));
             }
         }
         self.plain.retain(|(plain, ..)| *plain != slot);
@@ -328,20 +328,20 @@ impl Parts {
         &mut self,
         slot: u32,
         shaped: &Shaped,
-        part: Part,
+        part: BlockPart,
         (worker, cluster): (usize, u32),
     ) -> (First, Vec<Found>) {
         let now = self.now;
         let book = self.books.entry(slot).or_default();
-        let is_first = book.counts[Stage::Dispatched as usize] == 0;
+        let is_first = book.counts[PartStage::Dispatched as usize] == 0;
         if is_first {
             book.first = now;
         }
         let mut found = Vec::new();
         if part.block >= shaped.blocks || part.lane >= MAX_LANES || !shaped.lanes.has(part.lane) {
-            found.push((Rule::ExactlyOnce, "a part that the task does not have"));
+            found.push((Invariant::ExactlyOnce, "a part that the task does not have"));
         }
-        found.extend(book.advance(part, Stage::Dispatched));
+        found.extend(book.advance(part, PartStage::Dispatched));
         let first = match (is_first, book.blocks.contains_key(&part.block)) {
             (true, _) => First::Task,
             (false, false) => First::Block,
@@ -349,11 +349,12 @@ impl Parts {
         };
         let (of_block, since) = *book.blocks.entry(part.block).or_insert((cluster, now));
         if of_block != cluster {
-            found.push((Rule::Together, "parts of one block on two clusters"));
+            found.push((Invariant::Together, "parts of one block on two clusters"));
         }
         let since = if shaped.starts_at_once { book.first } else { since };
         if self.free_since.get(worker).is_some_and(|free| *free > since) {
-            found.push((Rule::Together, "a part waited for its core while others had started"));
+            found
+                .push((Invariant::Together, "a part waited for its core while others had started"));
         }
         (first, found)
     }
@@ -363,14 +364,14 @@ impl Parts {
         &mut self,
         slot: u32,
         shaped: &Shaped,
-        part: Part,
-        stage: Stage,
+        part: BlockPart,
+        stage: PartStage,
     ) -> (bool, bool, Option<Found>) {
         let book = self.books.entry(slot).or_default();
         let found = book.advance(part, stage);
         let count = book.counts[stage as usize];
         let is_last = count == shaped.total();
-        if is_last && stage == Stage::Collected {
+        if is_last && stage == PartStage::Collected {
             self.books.remove(&slot);
         }
         (count == 1, is_last, found)
@@ -441,18 +442,18 @@ fn note(at: &mut Vec<u64>, index: usize, now: u64) {
 }
 
 impl Book {
-    fn advance(&mut self, part: Part, stage: Stage) -> Option<Found> {
-        let place = self.stages.entry(part).or_default();
-        let is_next = *place + 1 == stage as u8;
-        *place = stage as u8;
+    fn advance(&mut self, part: BlockPart, stage: PartStage) -> Option<Found> {
+        let reached = self.stages.entry(part).or_default();
+        let is_next = *reached + 1 == stage as u8;
+        *reached = stage as u8;
         self.counts[stage as usize] += u32::from(is_next);
         let what = match stage {
-            Stage::Dispatched => "a part is dispatched twice",
-            Stage::Started => "a part is started twice",
-            Stage::Finished => "a part is finished twice",
-            Stage::Collected => "a part is collected twice",
+            PartStage::Dispatched => "a part is dispatched twice",
+            PartStage::Started => "a part is started twice",
+            PartStage::Finished => "a part is finished twice",
+            PartStage::Collected => "a part is collected twice",
         };
-        (!is_next).then_some((Rule::ExactlyOnce, what))
+        (!is_next).then_some((Invariant::ExactlyOnce, what))
     }
 }
 
@@ -463,7 +464,7 @@ pub(super) fn is_shaped(task: &Task) -> bool {
 
 /// What a worker is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum Assigned {
     /// A task without a shape.
     Plain,
     /// The first part of a block of a task with a shape.
@@ -474,8 +475,8 @@ pub(super) enum Given {
 
 #[cfg(test)]
 mod tests {
-    use super::{First, Part, Parts, Release, Shaped, Stage};
-    use crate::virtual_time::ledger::Rule;
+    use super::{BlockLedger, BlockPart, First, PartStage, Release, Shaped};
+    use crate::virtual_time::ledger::Invariant;
     use pto_abi::CoreKind;
     use pto_aicpu_fw::block_shapes::{Lanes, List};
     use pto_graph::Priority;
@@ -491,13 +492,13 @@ mod tests {
         Shaped { lanes: Lanes(2), blocks: 1, list, ..mix(1) }
     }
 
-    const fn part(block: u32, lane: usize) -> Part {
-        Part { block, lane }
+    const fn part(block: u32, lane: usize) -> BlockPart {
+        BlockPart { block, lane }
     }
 
     #[test]
     fn a_block_comes_through_once_and_together() {
-        let (mut parts, shaped) = (Parts::new(), mix(2));
+        let (mut parts, shaped) = (BlockLedger::new(), mix(2));
         for block in 0..2 {
             for lane in 0..3 {
                 let found = parts.dispatched(5, &shaped, part(block, lane), (lane, 0));
@@ -505,7 +506,7 @@ mod tests {
                 assert_eq!(found, (if lane == 0 { first } else { First::Nothing }, vec![]));
             }
         }
-        for stage in [Stage::Started, Stage::Finished, Stage::Collected] {
+        for stage in [PartStage::Started, PartStage::Finished, PartStage::Collected] {
             for number in 0..6 {
                 let part = part(number / 3, number as usize % 3);
                 let (is_first, is_last, found) = parts.advanced(5, &shaped, part, stage);
@@ -518,23 +519,23 @@ mod tests {
     #[test]
     fn each_rule_can_be_violated() {
         let rules = |found: Vec<super::Found>| found.iter().map(|f| f.0).collect::<Vec<_>>();
-        let (mut parts, shaped) = (Parts::new(), mix(1));
+        let (mut parts, shaped) = (BlockLedger::new(), mix(1));
         parts.dispatched(5, &shaped, part(0, 0), (0, 0));
         let (_, twice) = parts.dispatched(5, &shaped, part(0, 0), (0, 0));
-        assert_eq!(rules(twice), [Rule::ExactlyOnce]);
+        assert_eq!(rules(twice), [Invariant::ExactlyOnce]);
         let (_, foreign) = parts.dispatched(5, &shaped, part(1, 0), (0, 0));
-        assert_eq!(rules(foreign), [Rule::ExactlyOnce]);
+        assert_eq!(rules(foreign), [Invariant::ExactlyOnce]);
         let (_, elsewhere) = parts.dispatched(5, &shaped, part(0, 1), (4, 1));
-        assert_eq!(rules(elsewhere), [Rule::Together]);
+        assert_eq!(rules(elsewhere), [Invariant::Together]);
         parts.frees(2);
         let (_, late) = parts.dispatched(5, &shaped, part(0, 2), (2, 0));
-        assert_eq!(rules(late), [Rule::Together]);
+        assert_eq!(rules(late), [Invariant::Together]);
         assert!(!parts.is_over());
     }
 
     #[test]
     fn an_older_task_of_another_kind_goes_first() {
-        let mut parts = Parts::new();
+        let mut parts = BlockLedger::new();
         let normal = waits(Priority::NORMAL);
         parts.plain_ready(1, CoreKind::AIV, Release::Made);
         parts.ready(2, &normal, RELEASED);
@@ -561,10 +562,10 @@ mod tests {
         assert_eq!(rule(parts.takes_core(8, None, CoreKind::AIV, 0)), older, "6 is older");
     }
 
-    /// Task 1 and task 2 are tasks of a replay. Until they are released nobody goes before them; then everybody who is younger does.
+    /// Task 1 and task 2 are tasks of a replay. Until they are released no task passes them; then every younger task does.
     #[test]
     fn a_task_waits_from_its_release_on() {
-        let (mut parts, high) = (Parts::new(), waits(Priority::HIGH));
+        let (mut parts, high) = (BlockLedger::new(), waits(Priority::HIGH));
         parts.plain_ready(1, CoreKind::AIV, Release::Later);
         parts.ready(2, &high, (0, Release::Later));
         parts.begins(0);
@@ -572,19 +573,19 @@ mod tests {
         parts.releases(|slot| slot == 2);
         assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "in this step only");
         parts.begins(0);
-        let higher = Some((Rule::Priority, "goes before a task of higher priority"));
+        let higher = Some((Invariant::Priority, "goes before a task of higher priority"));
         assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), higher);
         assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 0), None);
         parts.plain_ready(3, CoreKind::AIV, Release::Made);
         parts.releases(|slot| slot == 1);
         parts.begins(0);
-        let older = Some((Rule::Priority, "goes before an older task"));
+        let older = Some((Invariant::Priority, "goes before an older task"));
         assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), older, "3 is older");
     }
 
     #[test]
     fn who_has_waited_since_before_the_step_goes_first() {
-        let mut parts = Parts::new();
+        let mut parts = BlockLedger::new();
         let (high, low) = (waits(Priority::HIGH), waits(Priority::LOW));
         let normal = None;
         parts.ready(1, &high, RELEASED);
@@ -592,7 +593,7 @@ mod tests {
         parts.ready(2, &high, RELEASED);
         assert_eq!(
             parts.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
-            Some(Rule::Priority)
+            Some(Invariant::Priority)
         );
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
         assert_eq!(parts.takes_core(1, Some(&high), CoreKind::AIV, 3), None);

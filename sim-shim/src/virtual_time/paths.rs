@@ -1,9 +1,9 @@
 //! The longest path of kernels along *all* dependencies of a streaming program.
 //!
-//! A builder adds no edge from a task that has retired, and rightly: nobody need wait for it. But where the builder is slower
+//! A builder adds no edge from a task that has retired, and rightly: no task need wait for it. But where the builder is slower
 //! than the cores, most producers have retired before their consumers are submitted, and a path along the edges that were added
 //! falls apart. The lower bound of the program is that of all its dependencies. They are looked for here, as the builder's tensor
-//! map looks for them, in a book that forgets nobody: which task wrote each region last, and which have read it since.
+//! map looks for them, in a table that keeps all of them: which task wrote each region last, and which have read it since.
 //!
 //! What a replay reads and writes is not seen: the edges between a replay and what has retired before it are missing, so
 //! that the bound of a program with replays may be lower than it could be, and never higher.
@@ -23,7 +23,7 @@ use super::digest::Keyed;
 
 /// An access of a task to a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Access {
+pub(super) struct TensorAccess {
     base: u64,
     heap: HeapTag,
     region: Region,
@@ -37,7 +37,7 @@ pub(super) enum Does {
     Write,
 }
 
-impl Access {
+impl TensorAccess {
     /// To the bytes of a view.
     pub(super) fn of(view: &TensorView<'_>, does: Does) -> Self {
         Self { base: view.base().0, heap: view.heap(), region: Region::of(view), does }
@@ -60,7 +60,7 @@ pub(super) struct Paths {
     ends: Vec<u64>,
     /// By slot and generation.
     numbers: Keyed<(u32, u32), Number>,
-    /// By slot: who stands there.
+    /// By slot: the task in it.
     standing: Keyed<u32, Number>,
     tensors: Keyed<(u64, u32, u64), Tensor>,
 }
@@ -112,7 +112,7 @@ impl Paths {
     }
 
     /// Notes an access of the task in this slot; the longest path up to the end of a task that it depends on by that.
-    pub(super) fn access(&mut self, slot: u32, access: &Access) -> u64 {
+    pub(super) fn access(&mut self, slot: u32, access: &TensorAccess) -> u64 {
         let Some(&number) = self.standing.get(&slot) else { return 0 };
         let HeapTag { depth, serial } = access.heap;
         let tensor = self.tensors.entry((access.base, depth, serial)).or_default();
@@ -126,7 +126,7 @@ fn ended(ends: &[u64], number: Number) -> u64 {
 }
 
 impl Tensor {
-    fn access(&mut self, number: Number, access: &Access, ends: &[u64]) -> u64 {
+    fn access(&mut self, number: Number, access: &TensorAccess, ends: &[u64]) -> u64 {
         let Region { low, high, .. } = access.region;
         let mut path_ns = 0;
         let mut own = None;
@@ -167,7 +167,7 @@ impl Accesses {
 
     fn note(&mut self, number: Number, does: Does, ends: &[u64]) {
         match does {
-            // Whoever depends on one of those before depends on this one.
+            // A task that depends on one of those before depends on this one.
             Does::Write => *self = Self { writer: Some(number), ..Self::to(self.region) },
             Does::Read => {
                 self.readers.push(number);
@@ -188,7 +188,7 @@ impl Accesses {
 
 #[cfg(test)]
 mod tests {
-    use super::{Access, Does, Paths};
+    use super::{Does, Paths, TensorAccess};
     use pto_abi::GmAddr;
     use pto_graph::{ElementType, HeapTag, TensorView};
 
@@ -197,7 +197,7 @@ mod tests {
     }
 
     /// A task that ends at once, one longer than the path before it; that path.
-    fn task(paths: &mut Paths, slot: u32, generation: u32, accesses: &[Access]) -> u64 {
+    fn task(paths: &mut Paths, slot: u32, generation: u32, accesses: &[TensorAccess]) -> u64 {
         paths.add(slot, generation);
         let before = accesses.iter().map(|access| paths.access(slot, access)).max().unwrap_or(0);
         paths.end(slot, before + 1);
@@ -209,7 +209,7 @@ mod tests {
         let mut paths = Paths::default();
         let all = matrix();
         for lap in 1..=100 {
-            let access = Access::of(&all, Does::Write);
+            let access = TensorAccess::of(&all, Does::Write);
             assert_eq!(task(&mut paths, 7, lap, &[access]), u64::from(lap) - 1);
         }
         assert_eq!((paths.after(7, 50), paths.after(7, 101), paths.after(8, 1)), (50, 0, 0));
@@ -220,18 +220,18 @@ mod tests {
         let mut paths = Paths::default();
         let (upper, lower) = (matrix().slice(0, 0, 40), matrix().slice(0, 40, 24));
         let columns = matrix().slice(1, 10, 4);
-        assert_eq!(task(&mut paths, 0, 1, &[Access::of(&upper, Does::Write)]), 0);
+        assert_eq!(task(&mut paths, 0, 1, &[TensorAccess::of(&upper, Does::Write)]), 0);
         assert_eq!(
-            task(&mut paths, 1, 1, &[Access::of(&lower, Does::Write)]),
+            task(&mut paths, 1, 1, &[TensorAccess::of(&lower, Does::Write)]),
             0,
             "no byte in common"
         );
         // More readers than are kept one by one, none of which waits for another.
         for slot in 2..80 {
-            assert_eq!(task(&mut paths, slot, 1, &[Access::of(&columns, Does::Read)]), 1);
+            assert_eq!(task(&mut paths, slot, 1, &[TensorAccess::of(&columns, Does::Read)]), 1);
         }
-        assert_eq!(task(&mut paths, 80, 1, &[Access::of(&lower, Does::Write)]), 2);
-        assert_eq!(task(&mut paths, 81, 1, &[Access::of(&columns, Does::Read)]), 3);
+        assert_eq!(task(&mut paths, 80, 1, &[TensorAccess::of(&lower, Does::Write)]), 2);
+        assert_eq!(task(&mut paths, 81, 1, &[TensorAccess::of(&columns, Does::Read)]), 3);
     }
 
     #[test]
@@ -239,15 +239,15 @@ mod tests {
         let mut paths = Paths::default();
         for serial in 0..3 {
             let view = matrix().tagged(HeapTag { depth: 1, serial });
-            assert_eq!(task(&mut paths, 0, 1, &[Access::of(&view, Does::Write)]), 0);
-            assert_eq!(task(&mut paths, 1, 1, &[Access::of(&view, Does::Read)]), 1);
+            assert_eq!(task(&mut paths, 0, 1, &[TensorAccess::of(&view, Does::Write)]), 0);
+            assert_eq!(task(&mut paths, 1, 1, &[TensorAccess::of(&view, Does::Read)]), 1);
         }
     }
 
     #[test]
     fn what_has_not_ended_is_left_to_its_edges() {
         let mut paths = Paths::default();
-        let access = Access::of(&matrix(), Does::Write);
+        let access = TensorAccess::of(&matrix(), Does::Write);
         paths.add(0, 1);
         assert_eq!((paths.access(0, &access), paths.after(0, 1)), (0, 0));
         paths.add(1, 1);

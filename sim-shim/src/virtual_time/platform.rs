@@ -13,9 +13,9 @@ use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use pto_aicpu_fw::{LinesPlatform, Machine};
 
 use super::core::SLOTS;
-use super::world::{Ring, World};
+use super::world::{Ring, VirtualDevice};
 
-/// What the platform below wants rung; the platform above does it in virtual time.
+/// Doorbells that the inner platform has rung; the outer platform rings them in virtual time.
 #[derive(Clone, Default)]
 struct PendingDoorbells(Rc<RefCell<Vec<u32>>>);
 
@@ -36,8 +36,8 @@ impl Machine for PendingDoorbells {
 /// One instance's view of the machine.
 pub(super) struct VirtualPlatform {
     inner: LinesPlatform<'static, Exclusive, PendingDoorbells>,
-    rung: PendingDoorbells,
-    world: Rc<RefCell<World>>,
+    pending: PendingDoorbells,
+    world: Rc<RefCell<VirtualDevice>>,
     me: usize,
     workers: Vec<u32>,
     tasks: Vec<VecDeque<u32>>,
@@ -47,11 +47,15 @@ pub(super) struct VirtualPlatform {
 }
 
 impl VirtualPlatform {
-    pub(super) fn new(me: usize, lines: &'static [Handshake], world: Rc<RefCell<World>>) -> Self {
-        let rung = PendingDoorbells::default();
-        let inner = LinesPlatform::new(lines, rung.clone());
+    pub(super) fn new(
+        me: usize,
+        lines: &'static [Handshake],
+        world: Rc<RefCell<VirtualDevice>>,
+    ) -> Self {
+        let pending = PendingDoorbells::default();
+        let inner = LinesPlatform::new(lines, pending.clone());
         let (workers, tasks) = (Vec::new(), Vec::new());
-        Self { inner, rung, world, me, workers, tasks, now_ns: 0, needs_barrier: false }
+        Self { inner, pending, world, me, workers, tasks, now_ns: 0, needs_barrier: false }
     }
 
     /// The instance's own time.
@@ -60,11 +64,12 @@ impl VirtualPlatform {
         self.now_ns
     }
 
-    /// Hashes what it keeps beside the machine.
+    /// Hashes its own state, without that of the machine.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { inner, rung, world: _, me: _, workers: _, tasks, now_ns, needs_barrier } = self;
+        let Self { inner, pending, world: _, me: _, workers: _, tasks, now_ns, needs_barrier } =
+            self;
         inner.hash_state(into);
-        (&*rung.0.borrow(), tasks, now_ns, needs_barrier).hash(into);
+        (&*pending.0.borrow(), tasks, now_ns, needs_barrier).hash(into);
     }
 
     /// Goes on to `time_ns`, if that is later.
@@ -95,12 +100,12 @@ impl VirtualPlatform {
         world.look_at(worker, self.now_ns);
     }
 
-    /// Rings what the platform below wants rung.
+    /// Rings the doorbells that the inner platform has rung.
     fn ring_all(&mut self, what: Ring) {
         let mut world = self.world.borrow_mut();
         let profile = world.options.profile;
         let mut cost = profile.store_first_ns;
-        for worker in self.rung.0.borrow_mut().drain(..) {
+        for worker in self.pending.0.borrow_mut().drain(..) {
             let worker = worker as usize;
             if what == Ring::Dispatch {
                 world.dispatched(worker, self.now_ns, self.me);

@@ -1,6 +1,6 @@
 //! The port of a core's worker loop in virtual time: what the core does, with the machine's costs and troubles.
 //!
-//! The time of a core whose kernel goes on behind its call runs as fast as that of this machine: so a watchdog sees a kernel that never returns, and
+//! The time of a core whose kernel goes on after its call has returned runs as fast as that of this machine: so a watchdog sees a kernel that never returns, and
 //! such a run is not the same twice.
 
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl VirtualPort<'_> {
         injection.hits(self.core.worker, task).then_some(injection.trouble)
     }
 
-    /// Makes the worker's line, as it stands, visible to the scheduler after `delay_ns`.
+    /// Makes the worker's line, as it is, visible to the scheduler after `delay_ns`.
     fn report(&mut self, delay_ns: u64) {
         let earliest = self.core.reports.back().map_or(0, |report| report.visible_ns);
         let visible_ns = (self.core.now_ns + delay_ns).max(earliest);
@@ -90,7 +90,7 @@ impl VirtualPort<'_> {
 }
 
 impl VirtualPort<'_> {
-    /// Looks at a kernel that goes on behind its call; whether it still does. If it has returned, its task is finished now.
+    /// Looks at a kernel that goes on after its call has returned; whether it still does. If it has returned, its task is finished now.
     pub(super) fn goes_on(&mut self) -> bool {
         let Some(going_on) = &self.core.going_on else { return false };
         let since = Instant::now();
@@ -153,7 +153,7 @@ impl WorkerPort for VirtualPort<'_> {
         self.machine.finished(self.core, dispatch.task, started_ns, cost_ns, trouble);
     }
 
-    /// The first kernel of a chain is started as that of a task; those behind it cost what a warm call does.
+    /// The first kernel of a chain is started as that of a task; those after it cost what a warm call does.
     fn run_link(&mut self, dispatch: &Dispatch, kernel: &ChainKernel, args: &[u64]) -> bool {
         let trouble = self.begin_link(kernel);
         let is_first = kernel.number == 0;
@@ -174,7 +174,7 @@ impl WorkerPort for VirtualPort<'_> {
         let cost_ns = self.machine.link_cost(kernel, task, args);
         let cost_ns = self.execute(dispatch, cost_ns);
         if let Some(kernel) = async_kernels::take() {
-            // The next kernel of the chain needs what this one writes: nobody else has a turn until then.
+            // The next kernel of the chain needs what this one writes: no other agent has a turn until then.
             while !kernel.has_returned(LOOK) {}
         }
         self.machine.link_finished(

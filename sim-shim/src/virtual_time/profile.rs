@@ -1,6 +1,6 @@
 //! Hardware profiles: what each operation of the device costs, read from data files.
 //!
-//! A file is a list of `key = number` or `key = [low, high]` under `[section]`; what stands under
+//! A file is a list of `key = number` or `key = [low, high]` under `[section]`; what is under
 //! `[unknown.section]` is a guess and is named as one by [`Profile::unknowns`]. Every key must be there once: a
 //! missing, doubled or misspelt one is an error with its line.
 
@@ -15,14 +15,14 @@ const LONGEST_NS: u64 = 10_000_000;
 
 /// A cost in nanoseconds, drawn uniformly from `low ..= high`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct CostRange {
     /// At least.
     pub low: u64,
     /// At most.
     pub high: u64,
 }
 
-impl Span {
+impl CostRange {
     /// The mean, rounded down.
     #[must_use]
     pub const fn mean(self) -> u64 {
@@ -39,14 +39,14 @@ macro_rules! profile {
             pub name: String,
             /// Keys whose values are guesses, as `section.key`.
             pub unknowns: Vec<String>,
-            $($( $(#[$meta])* pub $field: Span, )+)+
+            $($( $(#[$meta])* pub $field: CostRange, )+)+
         }
 
         /// The keys of a profile, by section.
         const KEYS: &[(&str, &str)] = &[$($( ($section, stringify!($field)), )+)+];
 
         impl Profile {
-            fn field(&mut self, section: &str, key: &str) -> Option<&mut Span> {
+            fn field(&mut self, section: &str, key: &str) -> Option<&mut CostRange> {
                 match (section, key) {
                     $($( ($section, stringify!($field)) => Some(&mut self.$field), )+)+
                     _ => None,
@@ -92,11 +92,11 @@ profile! {
         barrier_ns,
         /// Adding a task.
         add_ns,
-        /// What a task or a chain takes in a streaming run beside that: room in the rings, and a place in the window.
+        /// What a task or a chain takes in a streaming run in addition to that: room in the rings, and an entry of the window.
         stream_ns,
         /// One argument word of a task.
         argument_ns,
-        /// Adding a chain, beside what a task takes and without its links.
+        /// Adding a chain, in addition to what a task takes and without its links.
         chain_ns,
         /// One link of a chain: its checks, its kernel.
         chain_link_ns,
@@ -104,7 +104,7 @@ profile! {
         chain_word_ns,
         /// Making a template of a chain, without its links and words.
         template_ns,
-        /// Adding the chain of a template, beside what a task takes and without its words.
+        /// Adding the chain of a template, in addition to what a task takes and without its words.
         from_template_ns,
         /// A part of a tensor that a link of a chain reads or writes, and that is not one run of bytes: its views, their checks, the derivation of edges from it.
         chain_tensor_ns,
@@ -231,7 +231,8 @@ impl Profile {
     /// # Errors
     /// The first line that is wrong, or the keys that are missing.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
-        let mut reader = Reader { profile: Self::default(), section: String::new(), seen: vec![] };
+        let mut reader =
+            ProfileParser { profile: Self::default(), section: String::new(), seen: vec![] };
         // Some editors write a byte order mark before the text.
         for (number, line) in (1..).zip(text.trim_start_matches('\u{FEFF}').lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
@@ -260,13 +261,13 @@ fn built_in(text: &str) -> Profile {
     Profile::parse(text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-struct Reader {
+struct ProfileParser {
     profile: Profile,
     section: String,
     seen: Vec<String>,
 }
 
-impl Reader {
+impl ProfileParser {
     fn line(&mut self, line: &str) -> Result<(), String> {
         if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             self.section = section.trim().to_owned();
@@ -326,16 +327,16 @@ fn unknown_key(section: &str, key: &str) -> String {
     }
 }
 
-fn parse_span(text: &str) -> Result<Span, String> {
+fn parse_span(text: &str) -> Result<CostRange, String> {
     let number = |text: &str| {
         let text = text.trim();
         text.parse::<u64>().map_err(|_| format!("'{text}' is not a whole number of nanoseconds"))
     };
     let Some(pair) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-        return number(text).map(|value| Span { low: value, high: value });
+        return number(text).map(|value| CostRange { low: value, high: value });
     };
     let (low, high) = pair.split_once(',').ok_or("expected '[low, high]'")?;
-    let span = Span { low: number(low)?, high: number(high)? };
+    let span = CostRange { low: number(low)?, high: number(high)? };
     if span.low > span.high {
         return Err(format!(
             "the range [{}, {}] ends before it begins; exchange the two values",
@@ -347,7 +348,7 @@ fn parse_span(text: &str) -> Result<Span, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Profile, Span};
+    use super::{CostRange, Profile};
 
     #[test]
     fn the_built_in_profiles_read_and_name_their_guesses() {
@@ -355,7 +356,7 @@ mod tests {
             assert_eq!(Profile::by_name(name).unwrap().name, *name);
         }
         let profile = Profile::a2a3();
-        assert_eq!(profile.cond_load_ns, Span { low: 95, high: 105 });
+        assert_eq!(profile.cond_load_ns, CostRange { low: 95, high: 105 });
         assert_eq!(profile.finish_visible_ns.mean(), 600, "the published mean");
         assert_eq!(profile.core_start_ns(), 800 - 225 - 7);
         assert!(profile.unknowns().contains(&"aicpu.complete_ns".to_owned()));
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(
             error("\u{FEFF}name = \"x\"\n[die]\naic = 3 ns").line,
             3,
-            "behind a byte order mark"
+            "after a byte order mark"
         );
         let stray = error("name = \"x\"\ndoorbell_ns = [140, 105000]");
         assert_eq!(stray.message, "'doorbell_ns' belongs in the section [signal]; put it there");

@@ -18,9 +18,9 @@ pub(super) fn below(draw: u64, of: u32) -> u32 {
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct RandomStream(u64);
 
-impl Random {
+impl RandomStream {
     /// The stream of a seed.
     pub(super) const fn new(seed: u64) -> Self {
         Self(seed)

@@ -23,7 +23,7 @@ struct Branch {
 
 /// What is known of a state.
 #[derive(Clone, Copy, Debug)]
-enum Known {
+enum StateStatus {
     /// It is on the path.
     UnderWay,
     /// So many orders go on from it.
@@ -35,17 +35,17 @@ enum Known {
 pub struct Search {
     path: Vec<Branch>,
     next: usize,
-    known: Option<HashMap<u128, Known>>,
+    known: Option<HashMap<u128, StateStatus>>,
     /// The state before the next choice.
     state: Option<u128>,
     /// The path has come to this state, which was known.
-    joined: Option<Known>,
+    joined: Option<StateStatus>,
     orders: u128,
     cycles: u64,
 }
 
 impl Search {
-    const fn new(known: Option<HashMap<u128, Known>>) -> Self {
+    const fn new(known: Option<HashMap<u128, StateStatus>>) -> Self {
         Self { path: Vec::new(), next: 0, known, state: None, joined: None, orders: 0, cycles: 0 }
     }
 
@@ -93,8 +93,8 @@ impl Search {
         let Some(known) = &mut self.known else { return };
         match known.entry(state) {
             Entry::Occupied(found) => self.joined = Some(*found.get()),
-            Entry::Vacant(place) => {
-                place.insert(Known::UnderWay);
+            Entry::Vacant(vacant) => {
+                vacant.insert(StateStatus::UnderWay);
                 self.state = Some(state);
             }
         }
@@ -118,8 +118,8 @@ impl Search {
     pub(super) fn advance(&mut self) -> bool {
         let mut orders = match self.joined.take() {
             None => 1,
-            Some(Known::Done(orders)) => orders,
-            Some(Known::UnderWay) => {
+            Some(StateStatus::Done(orders)) => orders,
+            Some(StateStatus::UnderWay) => {
                 self.cycles += 1;
                 0
             }
@@ -133,7 +133,7 @@ impl Search {
             }
             orders = last.orders;
             if let Some((known, state)) = self.known.as_mut().zip(last.state) {
-                known.insert(state, Known::Done(orders));
+                known.insert(state, StateStatus::Done(orders));
             }
             self.path.pop();
         }

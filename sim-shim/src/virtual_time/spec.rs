@@ -5,7 +5,7 @@
 //! costs:  TIME | TIME..TIME | model[:TIME]    5us   5us..20us   model:1us
 //! table:  lines of `kernel = TIME`, one of them `default = TIME`
 //! ```
-//! A time is a whole number with its unit behind it: ns, us, ms or s. A number without a unit is refused, because it has been meant in each of them.
+//! A time is a whole number with its unit after it: ns, us, ms or s. A number without a unit is refused, because it has been meant in each of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -70,40 +70,40 @@ pub fn time_text(ns: u64) -> String {
     format!("{}{unit}", ns / factor)
 }
 
-/// What stands behind a trouble's name.
+/// The argument after a trouble's name.
 #[derive(Clone, Copy)]
-enum Value {
+enum TroubleArg {
     None(Trouble),
     Factor(fn(u32) -> Trouble),
     Time(fn(u64) -> Trouble),
 }
 
-const TROUBLES: &[(&str, Value)] = &[
-    ("no-answer", Value::None(Trouble::NoAnswer)),
-    ("hang", Value::None(Trouble::Hang)),
-    ("slow", Value::Factor(Trouble::Slow)),
-    ("finish-twice", Value::None(Trouble::FinishTwice)),
-    ("wrong-id", Value::None(Trouble::WrongId)),
-    ("old-id", Value::None(Trouble::OldId)),
-    ("doorbell-delayed", Value::Time(Trouble::DoorbellDelayed)),
-    ("doorbell-lost", Value::None(Trouble::DoorbellLost)),
-    ("status-delayed", Value::Time(Trouble::StatusDelayed)),
-    ("no-flush", Value::None(Trouble::NoFlush)),
-    ("no-invalidate", Value::None(Trouble::NoInvalidate)),
-    ("corrupt-line", Value::None(Trouble::CorruptLine)),
-    ("corrupt-count", Value::None(Trouble::CorruptCount)),
-    ("host-dies", Value::None(Trouble::HostDies)),
-    ("host-silent", Value::None(Trouble::HostSilent)),
-    ("builder-stops", Value::None(Trouble::BuilderStops)),
-    ("builder-fails", Value::None(Trouble::BuilderFails)),
+const TROUBLES: &[(&str, TroubleArg)] = &[
+    ("no-answer", TroubleArg::None(Trouble::NoAnswer)),
+    ("hang", TroubleArg::None(Trouble::Hang)),
+    ("slow", TroubleArg::Factor(Trouble::Slow)),
+    ("finish-twice", TroubleArg::None(Trouble::FinishTwice)),
+    ("wrong-id", TroubleArg::None(Trouble::WrongId)),
+    ("old-id", TroubleArg::None(Trouble::OldId)),
+    ("doorbell-delayed", TroubleArg::Time(Trouble::DoorbellDelayed)),
+    ("doorbell-lost", TroubleArg::None(Trouble::DoorbellLost)),
+    ("status-delayed", TroubleArg::Time(Trouble::StatusDelayed)),
+    ("no-flush", TroubleArg::None(Trouble::NoFlush)),
+    ("no-invalidate", TroubleArg::None(Trouble::NoInvalidate)),
+    ("corrupt-line", TroubleArg::None(Trouble::CorruptLine)),
+    ("corrupt-count", TroubleArg::None(Trouble::CorruptCount)),
+    ("host-dies", TroubleArg::None(Trouble::HostDies)),
+    ("host-silent", TroubleArg::None(Trouble::HostSilent)),
+    ("builder-stops", TroubleArg::None(Trouble::BuilderStops)),
+    ("builder-fails", TroubleArg::None(Trouble::BuilderFails)),
 ];
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_mine = |value: &Value| match value {
-            Value::None(trouble) => trouble == self,
-            Value::Factor(make) => matches!(self, Self::Slow(n) if make(*n) == *self),
-            Value::Time(make) => self.delay_ns().is_some_and(|ns| make(ns) == *self),
+        let is_mine = |value: &TroubleArg| match value {
+            TroubleArg::None(trouble) => trouble == self,
+            TroubleArg::Factor(make) => matches!(self, Self::Slow(n) if make(*n) == *self),
+            TroubleArg::Time(make) => self.delay_ns().is_some_and(|ns| make(ns) == *self),
         };
         let name = TROUBLES.iter().find(|(_, value)| is_mine(value)).map_or("?", |(name, _)| name);
         match (self, self.delay_ns()) {
@@ -137,15 +137,17 @@ impl FromStr for Trouble {
             return wrong(format!("there is no fault '{name}'; there are {}", known.join(", ")));
         };
         match (kind, value) {
-            (Value::None(trouble), None) => Ok(*trouble),
-            (Value::None(_), Some(_)) => wrong(format!("'{name}' takes no value; write '{name}'")),
-            (Value::Factor(make), Some(value)) => match value.parse() {
+            (TroubleArg::None(trouble), None) => Ok(*trouble),
+            (TroubleArg::None(_), Some(_)) => {
+                wrong(format!("'{name}' takes no value; write '{name}'"))
+            }
+            (TroubleArg::Factor(make), Some(value)) => match value.parse() {
                 Ok(factor) if factor > 0 => Ok(make(factor)),
                 _ => wrong(format!("'{value}' is not a factor; write {name}=1000")),
             },
-            (Value::Time(make), Some(value)) => Ok(make(time(value)?)),
-            (Value::Factor(_), None) => wrong(format!("'{name}' needs a factor: {name}=1000")),
-            (Value::Time(_), None) => wrong(format!("'{name}' needs a time: {name}=1ms")),
+            (TroubleArg::Time(make), Some(value)) => Ok(make(time(value)?)),
+            (TroubleArg::Factor(_), None) => wrong(format!("'{name}' needs a factor: {name}=1000")),
+            (TroubleArg::Time(_), None) => wrong(format!("'{name}' needs a time: {name}=1ms")),
         }
     }
 }
@@ -155,10 +157,10 @@ impl FromStr for Injection {
 
     /// Core 0 and task 0, unless they are given.
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let (trouble, place) = text.split_once(':').unwrap_or((text, ""));
+        let (trouble, location) = text.split_once(':').unwrap_or((text, ""));
         let mut injection = Self { trouble: trouble.parse()?, worker: 0, at: 0 };
         let mut keys = Vec::new();
-        for part in place.split(',').filter(|part| !part.is_empty()) {
+        for part in location.split(',').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             if keys.contains(&key) {
                 return wrong(format!("'{key}' is given twice; give it once"));
@@ -266,7 +268,7 @@ fn func_id(kernel: &str) -> Result<usize, SpecError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST_NS, TROUBLES, Value, time, time_text};
+    use super::{LONGEST_NS, TROUBLES, TroubleArg, time, time_text};
     use crate::virtual_time::{Injection, KernelCosts};
     use pto_aicore_kernels::func;
 
@@ -298,9 +300,9 @@ mod tests {
     fn every_fault_is_read_as_it_is_written() {
         for (_, value) in TROUBLES {
             let trouble = match value {
-                Value::None(trouble) => *trouble,
-                Value::Factor(make) => make(1_000),
-                Value::Time(make) => make(20_500),
+                TroubleArg::None(trouble) => *trouble,
+                TroubleArg::Factor(make) => make(1_000),
+                TroubleArg::Time(make) => make(20_500),
             };
             let worker = if trouble.is_builders() { 0 } else { 3 };
             let injection = Injection { trouble, worker, at: 2 };

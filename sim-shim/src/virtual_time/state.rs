@@ -1,9 +1,9 @@
 //! States: everything that the rest of a run depends on, as one number. A search over all orders of steps that comes to a state
 //! again need not go on from there.
 //!
-//! What is left out is what nobody reads again: sums for reports, the trace, logs, the builder's tensor map and recordings once
+//! What is left out is not read again: sums for reports, the trace, logs, the builder's tensor map and recordings once
 //! it has returned. While a streaming builder is under way its own state is part: what it has in its fields
-//! (`Stream::report_state`), its memory, and what its program was told, of which the program's stack is a function. Times are part of a state; in a search the clock stands still as long as anybody has something to do.
+//! (`Stream::report_state`), its memory, and the results that its program got, of which the program's stack is a function. Times are part of a state; in a search the clock does not advance as long as an agent has something to do.
 
 use std::hash::{Hash, Hasher};
 use std::mem::offset_of;
@@ -14,9 +14,9 @@ use pto_abi::runtime::{Runtime, region};
 use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 
 use super::digest::Digest;
-use super::world::World;
+use super::world::VirtualDevice;
 
-impl World {
+impl VirtualDevice {
     /// Hashes the machine and the memory of the run.
     pub(super) fn hash_state(&self, into: &mut Digest, builder: Builder) {
         let Self {
@@ -43,14 +43,14 @@ impl World {
             corrupts: _,
             build_noticed,
             fault_noticed,
-            rung,
+            doorbells_rung,
             beats: _,
             start_ns: _,
             // A search is over one device.
-            seat: _,
+            member: _,
             fast: _,
         } = self;
-        (builder_ns, build_noticed, fault_noticed, rung).hash(into);
+        (builder_ns, build_noticed, fault_noticed, doorbells_rung).hash(into);
         agenda.hash_state(into);
         cores.iter().for_each(|core| core.hash_state(into));
         (naps, shortest_nap_ns).hash(into);
@@ -100,7 +100,7 @@ pub(super) fn live_ranges(
                 // Up to the words of parts of the workers that there are, and what kernels have in the heap.
                 ranges.push((stream, plan.parts + 8 * (BLOCK_WORDS * workers) as u64));
                 ranges.push((stream + plan.heap, bytes.saturating_sub(plan.heap)));
-                // The tensor map. The words of recordings behind it follow from what the program was told.
+                // The tensor map. The words of recordings after it follow from the results that the program got.
                 let (recordings, _) = plan.recordings;
                 if builder == Builder::UnderWay {
                     ranges.push((stream + plan.tensors, recordings - plan.tensors));
@@ -109,7 +109,7 @@ pub(super) fn live_ranges(
             None => ranges.push((stream, bytes)),
         }
     }
-    // What kernels read and write stands behind the arena.
+    // What kernels read and write is after the arena.
     ranges.push((window.bytes(), gm.bytes() - start - window.bytes()));
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(0);
     ranges.into_iter().map(|(offset, bytes)| (start + offset, size(bytes))).collect()

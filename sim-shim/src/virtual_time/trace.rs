@@ -45,7 +45,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// Which events are kept, beside their hash.
+/// Which events are kept, in addition to their hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// None.
@@ -57,7 +57,7 @@ pub enum Keep {
 
 /// The trace of one run.
 #[derive(Clone, Debug)]
-pub(super) struct Trace {
+pub(super) struct EventTrace {
     hash: u64,
     keep: usize,
     events: Vec<Event>,
@@ -65,7 +65,7 @@ pub(super) struct Trace {
     injections: u32,
 }
 
-impl Trace {
+impl EventTrace {
     pub(super) const fn new(keep: Keep) -> Self {
         let keep = match keep {
             Keep::Hash => 0,
@@ -104,7 +104,7 @@ impl Trace {
 }
 
 /// A multiplication and a rotation a word: differences spread over all bits within a few words. Each step is a bijection of the hash, so that runs which differ in one word have
-/// different hashes. Others have the same one in a chance of 2^-64; the hash is told and compared in tests, and nothing goes by it.
+/// different hashes. Others have the same one in a chance of 2^-64; the hash is reported and compared in tests, and nothing goes by it.
 #[inline]
 const fn fold(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)
@@ -112,12 +112,12 @@ const fn fold(hash: u64, word: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{EventKind, Keep, Trace};
+    use super::{EventKind, EventTrace, Keep};
 
     #[test]
     fn the_hash_sees_every_field_and_the_order() {
         let hash = |events: &[(u64, EventKind, usize, u32)]| {
-            let mut trace = Trace::new(Keep::Hash);
+            let mut trace = EventTrace::new(Keep::Hash);
             events
                 .iter()
                 .for_each(|(time, kind, agent, task)| trace.add(*time, *kind, *agent, *task));
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn what_is_not_kept_is_counted() {
-        let mut trace = Trace::new(Keep::Events(2));
+        let mut trace = EventTrace::new(Keep::Events(2));
         (0..5).for_each(|task| trace.add(0, EventKind::Ready, 0, task));
         let (events, dropped) = trace.take();
         assert_eq!((events.len(), dropped), (2, 3));
-        let mut trace = Trace::new(Keep::Hash);
+        let mut trace = EventTrace::new(Keep::Hash);
         trace.add(0, EventKind::Ready, 0, 0);
         assert_eq!(trace.take().1, 0);
     }

@@ -3,7 +3,7 @@
 //!
 //! The rings and their events are those of every hosting mode (`pto_abi::trace`). Tracing takes no virtual time, so
 //! that a traced run has the trace hash of the same run untraced. Where a full ring waits for its reader, the machine
-//! waits, in real time, and virtual time stands still: as if the host read everything at once. A host that is
+//! waits, in real time, and virtual time is still: as if the host read everything at once. A host that is
 //! silent ([`Tracer::host_is_silent`]) has read what was written until then, and the first ring that is full after that is
 //! `STALL_TRACE`.
 

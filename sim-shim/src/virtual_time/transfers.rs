@@ -1,16 +1,16 @@
 //! The transfer engine of a machine whose device is in a group, and how far the machine may go on by itself.
 
 use super::agenda::{Agent, Rival};
-use super::world::World;
+use super::world::VirtualDevice;
 use crate::supervisor;
 
-impl World {
+impl VirtualDevice {
     /// How far this machine may go on by itself.
     #[inline]
     pub(super) fn within_horizon(&self, limit_ns: u64, rival: Rival) -> (u64, Rival) {
-        match &self.seat {
-            Some(seat) if limit_ns >= seat.horizon_ns() => {
-                (seat.horizon_ns().saturating_sub(1), Rival::Nobody)
+        match &self.member {
+            Some(member) if limit_ns >= member.horizon_ns() => {
+                (member.horizon_ns().saturating_sub(1), Rival::None)
             }
             _ => (limit_ns, rival),
         }
@@ -18,20 +18,21 @@ impl World {
 
     /// Before this moment nothing comes from another machine that is not on the agenda; of a device that is in no group, always.
     pub(super) fn horizon_ns(&self) -> u64 {
-        self.seat.as_ref().map_or(u64::MAX, super::group::GroupSeat::horizon_ns)
+        self.member.as_ref().map_or(u64::MAX, super::group::GroupMember::horizon_ns)
     }
 
     /// Lets the other machines go on, if this one has come to its horizon. Whether it had.
     pub(super) fn wait_for_others(&mut self, limit_ns: u64) -> bool {
-        let Some(seat) = self.seat.as_mut().filter(|seat| limit_ns >= seat.horizon_ns()) else {
+        let Some(member) = self.member.as_mut().filter(|member| limit_ns >= member.horizon_ns())
+        else {
             return false;
         };
         let next_ns = match self.agenda.next_ns() {
-            // Nobody is left who could do anything: the run is over, and the others are to know.
+            // No agent is left that could do anything: the run is over, and the other ranks must know.
             None if limit_ns == u64::MAX - 1 => return false,
             due_ns => due_ns.map_or(limit_ns, |due_ns| due_ns.min(limit_ns)),
         };
-        let leave = seat.turn(next_ns);
+        let leave = member.turn(next_ns);
         self.engine_is_due(leave.effect_ns);
         if leave.dies {
             supervisor::raise_cancelled(&self.launch, next_ns);
@@ -54,8 +55,8 @@ impl World {
     /// Starts the transfers that have become ready.
     #[inline]
     pub(super) fn start_transfers(&mut self, now_ns: u64) {
-        if let Some(seat) = &mut self.seat {
-            let effect_ns = seat.start_all(now_ns);
+        if let Some(member) = &mut self.member {
+            let effect_ns = member.start_all(now_ns);
             self.engine_is_due(effect_ns);
             if self.launch.state.fault.is_raised() && !self.fault_noticed {
                 self.fault_noticed = true;
@@ -66,8 +67,8 @@ impl World {
 
     /// Something has come to this device.
     pub(super) fn step_transfers(&mut self, now_ns: u64) {
-        let Some(seat) = &mut self.seat else { return };
-        let (finished, effect_ns) = seat.finish_all(now_ns);
+        let Some(member) = &mut self.member else { return };
+        let (finished, effect_ns) = member.finish_all(now_ns);
         self.engine_is_due(effect_ns);
         if self.launch.state.fault.is_raised() {
             self.wake_others(usize::MAX, now_ns);
@@ -76,10 +77,10 @@ impl World {
         }
     }
 
-    /// The run is over, at `now_ns`: the others are told how.
+    /// The run is over, at `now_ns`: the other ranks learn how.
     pub(super) fn leave_group(&mut self, now_ns: u64) {
-        if let Some(seat) = self.seat.take() {
-            seat.leave(now_ns, self.launch.state.fault.first());
+        if let Some(member) = self.member.take() {
+            member.leave(now_ns, self.launch.state.fault.first());
         }
     }
 

@@ -17,17 +17,17 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 use super::account::{Account, Change};
 use super::agenda::{Agenda, Agent};
 use super::chooser::Chooser;
-use super::core::{Core, Order};
+use super::core::{Core, DoorbellSnapshot};
 use super::core_machine::CoreMachine;
 use super::cost::FastRegions;
-use super::group::GroupSeat;
+use super::group::GroupMember;
 use super::inject::{Injection, Trouble};
-use super::ledger::{Ledger, Rule, Violation};
+use super::ledger::{Invariant, Ledger, Violation};
 use super::lines::Lines;
 use super::options::VirtualOptions;
-use super::parts::{Given, Parts, Release, is_shaped};
+use super::parts::{Assigned, BlockLedger, Release, is_shaped};
 use super::port::VirtualPort;
-use super::trace::{EventKind, Trace};
+use super::trace::{EventKind, EventTrace};
 use super::tracer::Tracer;
 #[cfg(test)]
 use super::wrong_core::step;
@@ -81,7 +81,7 @@ const NO_STATE: u8 = 0xEE;
 /// Reports and orders under way for one core at most; one task makes one of each.
 const UNDER_WAY: usize = 8;
 
-pub(super) struct World {
+pub(super) struct VirtualDevice {
     pub(super) launch: Launch<'static>,
     pub(super) options: VirtualOptions,
     pub(super) chooser: Chooser,
@@ -91,32 +91,32 @@ pub(super) struct World {
     /// How long a nap is while something happens; it becomes longer when nothing does, see [`Nap::length_ns`].
     pub(super) shortest_nap_ns: u64,
     pub(super) ledger: Ledger,
-    pub(super) trace: Trace,
+    pub(super) trace: EventTrace,
     pub(super) tracer: Tracer,
     pub(super) account: Account,
     pub(super) lines: Lines,
-    pub(super) parts: Parts,
+    pub(super) parts: BlockLedger,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
     pub(super) tasks_run: [u64; CoreKind::COUNT],
     /// Of the builder program, while one is on the stack.
     pub(super) builder_ns: u64,
-    /// Of that, what building took since the builder's instance was told last; the rest is waiting.
+    /// Of that, what building took since the last report to the builder's instance; the rest is waiting.
     pub(super) built_ns: u64,
     /// The task whose line is corrupted as soon as it is published: the builder writes it until then.
     pub(super) corrupts: Option<u32>,
     pub(super) build_noticed: bool,
     pub(super) fault_noticed: bool,
     /// Doorbells rung so far, per core: which one an injected fault concerns.
-    pub(super) rung: Vec<u64>,
+    pub(super) doorbells_rung: Vec<u64>,
     /// Shows the supervisor that the OS thread gets on.
     pub(super) beats: Arc<Vec<Beat>>,
     pub(super) start_ns: u64,
     /// Of a device that is in a group.
-    pub(super) seat: Option<GroupSeat>,
+    pub(super) member: Option<GroupMember>,
     pub(super) fast: FastRegions,
 }
 
-impl World {
+impl VirtualDevice {
     /// The builder works for so long; its time afterwards.
     pub(super) const fn build_for(&mut self, cost_ns: u64) -> u64 {
         self.builder_ns += cost_ns;
@@ -144,11 +144,11 @@ impl World {
             agenda: Agenda::new(),
             naps: vec![Nap::default(); launch.aicpu_instances as usize],
             ledger,
-            trace: Trace::new(options.keep),
+            trace: EventTrace::new(options.keep),
             tracer: Tracer::of(&launch),
             account: Account::new(&launch.workers),
             lines: Lines::new(),
-            parts: Parts::new(),
+            parts: BlockLedger::new(),
             busy_ns: [0; CoreKind::COUNT],
             tasks_run: [0; CoreKind::COUNT],
             builder_ns: 0,
@@ -156,10 +156,10 @@ impl World {
             corrupts: None,
             build_noticed: false,
             fault_noticed: false,
-            rung: vec![0; cores.len()],
+            doorbells_rung: vec![0; cores.len()],
             start_ns: options.profile.core_start_ns(),
             shortest_nap_ns: shortest_nap_ns(&launch),
-            seat: None,
+            member: None,
             fast: FastRegions::default(),
             beats,
             cores,
@@ -186,7 +186,7 @@ impl World {
             busy_ns: &mut self.busy_ns,
             tasks_run: &mut self.tasks_run,
             start_ns: self.start_ns,
-            seat: self.seat.as_ref(),
+            member: self.member.as_ref(),
             fast: &self.fast,
         };
         self.beats.iter().for_each(|beat| beat.core(core.worker));
@@ -212,7 +212,12 @@ impl World {
             self.wake_within(owner, report.visible_ns);
         }
         if is_full {
-            self.violate(Rule::BoundedMemory, u32::MAX, worker, "reports that nobody collects");
+            self.violate(
+                Invariant::BoundedMemory,
+                u32::MAX,
+                worker,
+                "reports that are not collected",
+            );
         }
     }
 
@@ -244,14 +249,14 @@ impl World {
         }
         let Some(core) = self.cores.get_mut(worker) else { return };
         core.owner = owner;
-        let order = Order::of(&core.arena_lines.scheduler, now_ns + delay);
+        let order = DoorbellSnapshot::of(&core.arena_lines.scheduler, now_ns + delay);
         core.orders.push_back(order);
         let due = order.seen_ns.max(core.now_ns);
         self.agenda.schedule(Agent::Core(worker), due);
     }
 
     fn doorbell_trouble(&mut self, worker: usize, now_ns: u64) -> Option<Trouble> {
-        let number = self.rung.get_mut(worker)?;
+        let number = self.doorbells_rung.get_mut(worker)?;
         let at = *number;
         *number += 1;
         let injection = self.options.injection?;
@@ -271,11 +276,11 @@ impl World {
         let slot = line.dispatch(line.doorbell.load(Relaxed)).task;
         let (is_free, kind, number) = (core.is_free(now_ns), core.kind, core.worker);
         core.unstarted += 1;
-        // A dispatch that is given ahead occupies the core from the end of its kernel on; one that waits behind
+        // A dispatch that is given ahead occupies the core from the end of its kernel on; one that waits after
         // another which has not started occupies nothing more.
         let busy_from_ns = (core.unstarted == 1).then(|| now_ns.max(core.kernel_end_ns));
         if !is_free {
-            self.violate(Rule::FreeCore, slot, worker, "rung while the core is not free");
+            self.violate(Invariant::FreeCore, slot, worker, "rung while the core is not free");
         }
         let given = self.book_dispatch(slot, (worker, instance), now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
@@ -284,9 +289,9 @@ impl World {
         }
         self.tracer.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
         match given {
-            Given::Plain => self.account.add(now_ns, Change::TaskDispatched(kind)),
-            Given::Block => self.account.block_is_dispatched(now_ns, slot),
-            Given::Part => {}
+            Assigned::Plain => self.account.add(now_ns, Change::TaskDispatched(kind)),
+            Assigned::Block => self.account.block_is_dispatched(now_ns, slot),
+            Assigned::Part => {}
         }
         if let Some(busy_from_ns) = busy_from_ns {
             self.account.add(busy_from_ns, Change::CoreBusy(number));
@@ -360,7 +365,7 @@ impl World {
         let number = self.ledger.published;
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);
-            // It stands in a shared queue, at which every scheduler looks in each of its steps; unless the engine does it.
+            // It is in a shared queue, at which every scheduler looks in each of its steps; unless the engine does it.
             if !is_shaped(task) || !state.is_transfer(slot) {
                 self.wake_others(instance, now_ns);
             }
@@ -470,7 +475,7 @@ impl World {
         }
     }
 
-    pub(super) fn violate(&mut self, rule: Rule, task: u32, other: usize, what: &'static str) {
+    pub(super) fn violate(&mut self, rule: Invariant, task: u32, other: usize, what: &'static str) {
         let other = u32::try_from(other).unwrap_or(u32::MAX);
         let time_ns = self.agenda.now();
         self.ledger.violate(Violation { rule, time_ns, task, other, what });
@@ -482,7 +487,7 @@ impl World {
     }
 }
 
-/// What doorbell is rung for.
+/// Why a doorbell is rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ring {
     Dispatch,

@@ -112,7 +112,7 @@ impl Csr {
         &self.producers[start..end]
     }
 
-    /// What the tasks must leave behind when each ran once, after its producers: the sum of what each mixes
+    /// What the tasks must produce when each ran once, after its producers: the sum of what each mixes
     /// from its number and its producers' values ([`dag_value`] with seed 0).
     #[must_use]
     pub fn checksum(&self) -> u64 {

@@ -17,7 +17,7 @@ use crate::csr::Csr;
 use crate::metg::{self, between};
 use crate::program::Kernel;
 use crate::runner::pto::{Die, Pto, Variant};
-use crate::runner::{Error, Loaded, Runner};
+use crate::runner::{Error, LoadedGraph, Runner};
 
 /// Tasks of each pattern: 64 rows of 72.
 pub const TASKS: u32 = WIDTH * 64;
@@ -95,7 +95,7 @@ impl DeviceMetg {
         Self::search(name, on, graph.depth(), &mut |options| {
             let variant = Variant::Aicpu(BuildMode::CONCURRENT);
             let mut runner = Pto::open(Hosting::Virtual(options), variant, die)?;
-            runner.load(Loaded { graph, file: None })?;
+            runner.load(LoadedGraph { graph, file: None })?;
             runner.run_virtual(Kernel::Halves)
         })
     }
@@ -207,7 +207,7 @@ mod tests {
 
     use super::{Point, bound_ns, half_ns, until_half};
 
-    /// A program whose tasks cost so many ns beside their kernels.
+    /// A program whose tasks cost so many ns in addition to their kernels.
     fn found(cost: u64) -> Option<f64> {
         let run = &mut |ns: u64| {
             let makespan = 100 * (ns + cost);

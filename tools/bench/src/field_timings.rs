@@ -1,4 +1,4 @@
-//! Programs of the field whose times on a2a3 silicon are published, beside what the machine in virtual time says for the same graphs: with a cost model
+//! Programs of the field whose times on a2a3 silicon are published, compared with what the machine in virtual time says for the same graphs: with a cost model
 //! of the field's scheduler, and with ours.
 //!
 //! Kernels take what PTO-ISA's cost model says of one 128 x 128 tile, times the four tiles of each call. They do not compute.
@@ -31,7 +31,7 @@ const TILES: u64 = 4;
 const BYTES: u64 = TILES * TILE * TILE * 4;
 /// Products, and as many sums.
 const PAIRS: u64 = 500;
-/// Sums into one tensor, one behind the other.
+/// Sums into one tensor, one after the other.
 const DEPTH: u64 = 2;
 /// The field's window of tasks, and the bytes of its heap.
 const WINDOW: u32 = 16_384;
@@ -105,7 +105,7 @@ impl FieldTiming {
 }
 
 builder_set! {
-    struct Programs {}
+    struct TimedPrograms {}
     stream {
         "alternating" => alternating,
         "bgemm" => bgemm,
@@ -186,7 +186,7 @@ fn run(
         VirtualOptions { seed, profile, costs, compute: Compute::Off, ..VirtualOptions::default() };
     let hosting = Hosting::Virtual(options);
     let options = DeviceOptions { aic: die.aic, aiv: die.aiv, gm_bytes: GM_BYTES, hosting };
-    let mut device = device::open(options, Programs)?;
+    let mut device = device::open(options, TimedPrograms)?;
     device.register_library()?;
     let memory = device.memory().alloc((6 * PAIRS + 1) * BYTES)?;
     let stream = StreamCapacities {

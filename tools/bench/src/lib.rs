@@ -10,7 +10,7 @@
 //! measure(Plan, runners) --> Series, between probes of the machine  measure.rs, probe.rs, small.rs
 //! sessions: what a submission, a launch, a wake-up cost            sessions
 //! DeviceMetg: the same on the device, in virtual time               device_metg.rs
-//! FieldTiming: published times of silicon, beside virtual time     field_timings.rs
+//! FieldTiming: published times of silicon and virtual time     field_timings.rs
 //! METG(50 %), instructions, memory                                 metg.rs, instructions.rs, memory.rs
 //! TraceCost: what events add to a run                              tracing.rs
 //! Report --> text, JSON, ratios, targets, SVG                       report.rs

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::csr::Csr;
 use crate::family::Family;
 use crate::probe::{self, Distance};
-use crate::runner::{Class, Error, Loaded, Runner, Sample};
+use crate::runner::{Class, Error, LoadedGraph, Runner, Sample};
 use crate::stats::{Spread, Statistic};
 
 /// What is measured.
@@ -65,7 +65,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// What stands for the samples of these rounds; `None`: there are none.
+    /// The statistic of the samples of these rounds; `None`: there are none.
     #[must_use]
     pub fn total_in(&self, rounds: &[u32], statistic: Statistic) -> Option<f64> {
         let all = self.rounds.iter().zip(&self.samples);
@@ -77,7 +77,7 @@ impl Series {
 
 /// A turn, and the probes around it.
 #[derive(Clone, Copy, Debug)]
-struct Turn {
+struct MeasuredRound {
     round: u32,
     sample: Sample,
     round_trip_ns: Option<f64>,
@@ -90,7 +90,7 @@ const SLOW: Duration = Duration::from_millis(200);
 /// Samples of one distance that suffice to leave the others out.
 const ENOUGH: usize = 3;
 
-/// Measures every runner on every graph of the plan. `say` is told what is being done.
+/// Measures every runner on every graph of the plan. `say` gets a line about each step.
 ///
 /// # Errors
 /// The first runner that cannot run a graph, or runs it wrongly.
@@ -109,7 +109,7 @@ pub fn measure(
                 let wrong = |source| Error::File { what: file.display().to_string(), source };
                 graph.write(file).map_err(wrong)?;
             }
-            let loaded = Loaded { graph: &graph, file: file.as_deref() };
+            let loaded = LoadedGraph { graph: &graph, file: file.as_deref() };
             let mut chosen: Vec<_> =
                 runners.iter_mut().filter(|runner| tasks <= runner.most_tasks()).collect();
             for runner in &mut chosen {
@@ -146,12 +146,12 @@ fn take_turns(
     kernel_us: u32,
     runners: &mut [&mut Box<dyn Runner>],
     say: &mut dyn FnMut(&str),
-) -> Result<Vec<Vec<Turn>>, Error> {
+) -> Result<Vec<Vec<MeasuredRound>>, Error> {
     let mut iterations = Vec::with_capacity(runners.len());
     for runner in &mut *runners {
         iterations.push(iterations_for(f64::from(kernel_us) * 1e3, runner.ns_per_iteration()?));
     }
-    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); runners.len()];
+    let mut turns: Vec<Vec<MeasuredRound>> = vec![Vec::new(); runners.len()];
     let mut slow = vec![false; runners.len()];
     // A probe moves threads from CPU to CPU: it goes before the turns of all runners, or of none.
     let is_probed = runners.iter().any(|runner| runner.threads() > 1);
@@ -165,7 +165,7 @@ fn take_turns(
                 take_turn(&mut ***runner, iterations[index], (is_probed, slow[index]))?;
             slow[index] = sample.total > SLOW;
             if round > 0 {
-                turns[index].push(Turn { round, sample, round_trip_ns });
+                turns[index].push(MeasuredRound { round, sample, round_trip_ns });
             }
         }
     }
@@ -201,10 +201,11 @@ pub fn iterations_for(ns: f64, ns_per_iteration: f64) -> u64 {
 }
 
 /// The turns that are compared: those of one distance, if there are enough, and the distance.
-fn like_with_like(turns: &[Turn]) -> (Vec<Turn>, Option<Distance>) {
+fn like_with_like(turns: &[MeasuredRound]) -> (Vec<MeasuredRound>, Option<Distance>) {
     for wanted in [Distance::Near, Distance::Far] {
-        let is_wanted = |turn: &&Turn| turn.round_trip_ns.map(Distance::of) == Some(wanted);
-        let kept: Vec<Turn> = turns.iter().filter(is_wanted).copied().collect();
+        let is_wanted =
+            |turn: &&MeasuredRound| turn.round_trip_ns.map(Distance::of) == Some(wanted);
+        let kept: Vec<MeasuredRound> = turns.iter().filter(is_wanted).copied().collect();
         if kept.len() >= ENOUGH.min(turns.len()) {
             return (kept, Some(wanted));
         }
@@ -221,7 +222,11 @@ struct Point<'a> {
     graph: &'a Csr,
 }
 
-fn summary(point: Point<'_>, runner: &mut dyn Runner, turns: &[Turn]) -> Result<Series, Error> {
+fn summary(
+    point: Point<'_>,
+    runner: &mut dyn Runner,
+    turns: &[MeasuredRound],
+) -> Result<Series, Error> {
     let tasks = point.graph.tasks();
     let (turns, distance) = like_with_like(turns);
     let each = |time: Duration| time.as_secs_f64() * 1e9 / f64::from(tasks);
@@ -255,11 +260,11 @@ fn summary(point: Point<'_>, runner: &mut dyn Runner, turns: &[Turn]) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Turn, like_with_like, measure};
+    use super::{MeasuredRound, Plan, like_with_like, measure};
     use crate::family::Family;
     use crate::probe::Distance;
     use crate::runner::floor::{AtomicSweep, PlainSweep};
-    use crate::runner::{Class, Error, Loaded, Runner, Sample};
+    use crate::runner::{Class, Error, LoadedGraph, Runner, Sample};
     use crate::stats::Statistic;
 
     fn plan() -> Plan {
@@ -295,7 +300,7 @@ mod tests {
         fn threads(&self) -> usize {
             1
         }
-        fn load(&mut self, _: Loaded<'_>) -> Result<(), Error> {
+        fn load(&mut self, _: LoadedGraph<'_>) -> Result<(), Error> {
             Ok(())
         }
         fn check(&mut self) -> Result<u64, Error> {
@@ -317,8 +322,8 @@ mod tests {
 
     #[test]
     fn near_is_compared_with_near() {
-        let turns = |trips: &[f64]| -> Vec<Turn> {
-            let turn = |(round, trip): (u32, &f64)| Turn {
+        let turns = |trips: &[f64]| -> Vec<MeasuredRound> {
+            let turn = |(round, trip): (u32, &f64)| MeasuredRound {
                 round,
                 sample: Sample::default(),
                 round_trip_ns: Some(*trip),

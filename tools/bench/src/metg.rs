@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::family::Family;
 use crate::measure::iterations_for;
 use crate::probe;
-use crate::runner::{Class, Error, Loaded, Runner};
+use crate::runner::{Class, Error, LoadedGraph, Runner};
 use crate::stats::Spread;
 
 /// Tasks of each graph: 256 rows of 64.
@@ -74,7 +74,7 @@ pub fn measure(
         let mut found: Vec<Vec<Option<f64>>> = vec![Vec::new(); runners.len()];
         let mut trips: Vec<Vec<f64>> = vec![Vec::new(); runners.len()];
         for runner in runners.iter_mut() {
-            runner.load(Loaded { graph: &graph, file: file.as_deref() })?;
+            runner.load(LoadedGraph { graph: &graph, file: file.as_deref() })?;
         }
         for round in 1..=rounds {
             for (index, runner) in runners.iter_mut().enumerate() {
@@ -156,10 +156,10 @@ pub(crate) fn between(below: Point, above: Point) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{TASKS, search};
-    use crate::runner::{Class, Error, Loaded, Runner, Sample};
+    use crate::runner::{Class, Error, LoadedGraph, Runner, Sample};
     use std::time::Duration;
 
-    /// Takes so many ns for each task beside its kernel, on one thread.
+    /// Takes so many ns for each task in addition to its kernel, on one thread.
     struct Costs(f64);
 
     impl Runner for Costs {
@@ -172,7 +172,7 @@ mod tests {
         fn threads(&self) -> usize {
             1
         }
-        fn load(&mut self, _: Loaded<'_>) -> Result<(), Error> {
+        fn load(&mut self, _: LoadedGraph<'_>) -> Result<(), Error> {
             Ok(())
         }
         fn check(&mut self) -> Result<u64, Error> {

@@ -1,6 +1,6 @@
-//! The libraries that are measured beside the runtime: where they come from, and how their programs are built.
+//! The libraries that are measured in addition to the runtime: where they come from, and how their programs are built.
 //!
-//! Sources stand in `tools/bench/peers`; programs are built into a cache outside of the repository, when they are asked for
+//! Sources are in `tools/bench/peers`; programs are built into a cache outside of the repository, when they are asked for
 //! and the sources have changed. What is missing is named with the package that has it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,11 +16,11 @@ pub struct Recipe {
     pub name: &'static str,
     /// What it is.
     pub class: Class,
-    source: Source,
+    source: PeerSource,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum PeerSource {
     /// A C++ file, built with system packages.
     System {
         file: &'static str,
@@ -51,7 +51,7 @@ const fn system(
     Recipe {
         name,
         class: Class::Library,
-        source: Source::System { file, compiler, flags, package },
+        source: PeerSource::System { file, compiler, flags, package },
     }
 }
 
@@ -60,7 +60,7 @@ const fn by_hand(recipe: Recipe) -> Recipe {
 }
 
 const fn rust(name: &'static str, mode: &'static str) -> Recipe {
-    Recipe { name, class: Class::Library, source: Source::Rust { mode } }
+    Recipe { name, class: Class::Library, source: PeerSource::Rust { mode } }
 }
 
 const fn folder(
@@ -69,7 +69,7 @@ const fn folder(
     includes: &'static [&'static str],
     sources: &'static [&'static str],
 ) -> Recipe {
-    Recipe { name, class: Class::Library, source: Source::Folder { file, includes, sources } }
+    Recipe { name, class: Class::Library, source: PeerSource::Folder { file, includes, sources } }
 }
 
 /// All of them.
@@ -98,7 +98,7 @@ pub const RECIPES: &[Recipe] = &[
 pub struct Program {
     /// The file.
     pub path: PathBuf,
-    /// What stands before the number of threads.
+    /// The option before the number of threads.
     pub arguments: Vec<&'static str>,
 }
 
@@ -109,10 +109,10 @@ impl Recipe {
         RECIPES.iter().find(|recipe| recipe.name == name)
     }
 
-    /// Whether its sources stand in a folder that the user names.
+    /// Whether its sources are in a folder that the user names.
     #[must_use]
     pub const fn needs_folder(&self) -> bool {
-        matches!(self.source, Source::Folder { .. })
+        matches!(self.source, PeerSource::Folder { .. })
     }
 
     /// Builds it into `cache`, unless it is there. `folder`: where its sources are, if it needs some.
@@ -123,10 +123,10 @@ impl Recipe {
         let sources = sources();
         std::fs::create_dir_all(cache).map_err(|error| format!("{}: {error}", cache.display()))?;
         match self.source {
-            Source::Rust { mode } => {
+            PeerSource::Rust { mode } => {
                 Ok(Program { path: build_rust(&sources, cache)?, arguments: vec![mode] })
             }
-            Source::System { file, compiler, flags, package } => {
+            PeerSource::System { file, compiler, flags, package } => {
                 let mut flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
                 if file == "starpu.cpp" {
                     flags.extend(
@@ -140,7 +140,7 @@ impl Recipe {
                 };
                 self.compile(&sources.join("cpp"), cache, (file, compiler), &flags, &hint)
             }
-            Source::Folder { file, includes, sources: files } => {
+            PeerSource::Folder { file, includes, sources: files } => {
                 let named = || format!("name its source folder: --peer {}=DIR", self.name);
                 let folder = folder.ok_or_else(named)?;
                 let flags = folder_flags(folder, includes, files)?;
@@ -174,7 +174,7 @@ impl Recipe {
             let unfinished = path.with_extension("new");
             let mut command = Command::new(compiler);
             command.args(["-std=c++20", "-O3", "-DNDEBUG", "-pthread"]).arg(sources.join(file));
-            // The libraries stand behind what needs them.
+            // The libraries follow what needs them.
             command.args(flags).arg("-o").arg(&unfinished);
             output(&mut command).map_err(|why| format!("{compiler} {file}: {why}; {hint}"))?;
             std::fs::rename(&unfinished, &path)
@@ -254,7 +254,7 @@ mod tests {
     use super::{RECIPES, Recipe, sources};
     use crate::family::Family;
     use crate::runner::peer::Peer;
-    use crate::runner::{Loaded, Runner};
+    use crate::runner::{LoadedGraph, Runner};
     use std::sync::Arc;
 
     /// Runs every family on a program, with one OS thread and with two.
@@ -271,12 +271,13 @@ mod tests {
             for family in Family::all() {
                 let graph = Arc::new(family.graph(1_000));
                 graph.write(&file).unwrap();
-                peer.load(Loaded { graph: &graph, file: Some(&file) }).unwrap();
+                peer.load(LoadedGraph { graph: &graph, file: Some(&file) }).unwrap();
                 assert_eq!(peer.check().unwrap(), graph.checksum(), "{} {family}", peer.name());
                 assert!(!peer.sample(0).unwrap().total.is_zero());
             }
             assert!(peer.ns_per_iteration().unwrap() > 0.1);
-            let refused = peer.load(Loaded { graph: &Arc::default(), file: Some(folder.path()) });
+            let refused =
+                peer.load(LoadedGraph { graph: &Arc::default(), file: Some(folder.path()) });
             assert!(refused.unwrap_err().to_string().contains("is not a graph file"));
         }
     }

@@ -1,6 +1,6 @@
 //! What this machine can do between two CPUs at the moment: the round trip of a cache line, and mailboxes of
 //! several lines. Virtual CPUs move: the same line may take ten times as long a minute later, so that every
-//! measurement with two threads stands between two probes.
+//! measurement with two threads is between two probes.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::stats::Spread;
 /// A line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Line {
+struct PaddedCounter {
     word: AtomicU64,
 }
 
@@ -90,11 +90,11 @@ const END: u64 = u64::MAX;
 const LIMIT: Duration = Duration::from_millis(20);
 
 fn mailboxes(slots: usize, numbers: u64, batches: u64) -> f64 {
-    let lines: Arc<[Line]> = (0..slots).map(|_| Line::default()).collect();
+    let lines: Arc<[PaddedCounter]> = (0..slots).map(|_| PaddedCounter::default()).collect();
     let theirs = Arc::clone(&lines);
     let answering = thread::spawn(move || {
         for number in 0.. {
-            let word = &theirs[place(number, slots)].word;
+            let word = &theirs[slot_of(number, slots)].word;
             // Acquire: pairs with the Release store in `put` below; what was written before it is seen.
             if wait_for(|| Some(word.load(Ordering::Acquire)).filter(|found| *found > 2 * number))
                 == END
@@ -109,7 +109,7 @@ fn mailboxes(slots: usize, numbers: u64, batches: u64) -> f64 {
     let mut least = f64::INFINITY;
     let mut sent = 0;
     let put = |number: u64, word: u64| {
-        let line = &lines[place(number, slots)];
+        let line = &lines[slot_of(number, slots)];
         let answer = number.checked_sub(slots as u64).map_or(0, |before| 2 * before + 2);
         // Acquire: pairs with the Release store of the answering thread above.
         wait_for(|| Some(line.word.load(Ordering::Acquire)).filter(|found| *found == answer));
@@ -147,7 +147,7 @@ fn wait_for(look: impl Fn() -> Option<u64>) -> u64 {
     }
 }
 
-fn place(number: u64, slots: usize) -> usize {
+fn slot_of(number: u64, slots: usize) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX) % slots
 }
 

@@ -1,4 +1,4 @@
-//! The graph program of the benchmark: builds whatever graph was put into its hands, task by task, from the
+//! The graph program of the benchmark: builds the graph that it was given, task by task, from the
 //! lists of producers. The same code builds on the host and on the AICPU.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::csr::Csr;
 
 /// The program's name.
 pub const NAME: &str = "bench";
-/// The program's own error: nobody put a graph into its hands.
+/// The program's own error: it was given no graph.
 pub const NO_GRAPH: i32 = 1;
 /// The program's own error: the ids of tasks do not count up, so that the program cannot name producers.
 pub const IDS_WITH_GAPS: i32 = 2;
@@ -54,14 +54,14 @@ impl Kernel {
 
 /// A graph, and what its tasks do.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub struct GraphJob {
     /// The graph.
     pub graph: Arc<Csr>,
     /// What each task does.
     pub kernel: Kernel,
 }
 
-impl Job {
+impl GraphJob {
     /// Builds the graph.
     ///
     /// # Errors
@@ -193,13 +193,13 @@ pub struct Program {
 
 #[derive(Debug, Default)]
 struct State {
-    job: Option<Job>,
+    job: Option<GraphJob>,
     took: Duration,
 }
 
 impl Program {
-    /// Puts a job into its hands.
-    pub fn assign(&self, job: Job) {
+    /// Gives it a job.
+    pub fn assign(&self, job: GraphJob) {
         self.state().job = Some(job);
     }
 
@@ -218,7 +218,7 @@ impl Program {
     /// Builds the job that it has.
     ///
     /// # Errors
-    /// [`NO_GRAPH`], and those of [`Job::build`].
+    /// [`NO_GRAPH`], and those of [`GraphJob::build`].
     pub fn run<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         let job = self.state().job.clone().ok_or(BuildError::Failed(NO_GRAPH))?;
         let start = Instant::now();

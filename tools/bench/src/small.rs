@@ -1,11 +1,11 @@
-//! A run of four tasks on an open device, again and again: what a run costs beside its tasks.
+//! A run of four tasks on an open device, again and again: what a run costs in addition to its tasks.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::family::Family;
-use crate::runner::{Error, Loaded, Runner};
+use crate::runner::{Error, LoadedGraph, Runner};
 use crate::stats::Spread;
 
 /// One runner.
@@ -28,7 +28,7 @@ const TASKS: u32 = 4;
 /// When `runs` is zero.
 pub fn small_run(runner: &mut dyn Runner, runs: u32) -> Result<SmallRun, Error> {
     let graph = Arc::new(Family::by_name("chain").expect("a family").graph(TASKS));
-    runner.load(Loaded { graph: &graph, file: None })?;
+    runner.load(LoadedGraph { graph: &graph, file: None })?;
     let mut times = Vec::new();
     for _ in 0..runs + 10 {
         times.push(runner.sample(0)?.total.as_secs_f64() * 1e6);

@@ -17,7 +17,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// What stands for several measurements in tables and ratios.
+/// The statistic that tables and ratios use for several measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
@@ -40,7 +40,7 @@ impl Statistic {
 }
 
 impl Spread {
-    /// What stands for the measurements.
+    /// The statistic of the measurements.
     #[must_use]
     pub const fn by(&self, statistic: Statistic) -> f64 {
         match statistic {
@@ -60,18 +60,18 @@ impl Spread {
     }
 }
 
-/// Between the two values that stand around the place.
+/// Interpolates between the two values around the rank.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a few samples")]
-    let place = part * (sorted.len() - 1) as f64;
+    let rank = part * (sorted.len() - 1) as f64;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "between 0 and the length"
     )]
-    let below = place.floor() as usize;
+    let below = rank.floor() as usize;
     let above = sorted[(below + 1).min(sorted.len() - 1)];
-    sorted[below] + (above - sorted[below]) * place.fract()
+    sorted[below] + (above - sorted[below]) * rank.fract()
 }
 
 /// The geometric mean; `None`: of nothing.

@@ -23,7 +23,7 @@ use crate::runner::pto::pool;
 
 /// How a task of the streaming benchmark comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Way {
+pub enum SubmitMethod {
     /// The ring, edges derived.
     Derived,
     /// The ring, edges from the program, in a manual scope.
@@ -36,7 +36,7 @@ pub enum Way {
     Replayed,
 }
 
-impl Way {
+impl SubmitMethod {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Derived, Self::Explicit, Self::Graph, Self::Submitted, Self::Replayed];
@@ -61,7 +61,7 @@ impl Way {
 }
 
 builder_set! {
-    struct Programs { "graph" => graph }
+    struct StreamPrograms { "graph" => graph }
     stream {
         "derived" => derived,
         "explicit" => explicit,
@@ -129,8 +129,8 @@ fn explicit<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             let args = [Arg::In(&source), Arg::InOut(&target)];
             let mut after = [TaskId::NONE; 2];
             let mut count = 0;
-            for (place, producer) in after.iter_mut().zip(last.producers(number)) {
-                *place = producer;
+            for (entry, producer) in after.iter_mut().zip(last.producers(number)) {
+                *entry = producer;
                 count += 1;
             }
             let task = TensorTask::new(func::EMPTY_AIV, CoreKind::AIV, &args);
@@ -198,7 +198,7 @@ impl StreamBench {
     /// Those of [`Device::open_sim`].
     pub fn open() -> Result<Self, Error> {
         let options = DeviceOptions { aic: 24, aiv: 48, gm_bytes: 4 << 30, hosting: pool(1) };
-        let mut device = device::open(options, Programs)?;
+        let mut device = device::open(options, StreamPrograms)?;
         device.register_library()?;
         Ok(Self { device })
     }
@@ -207,13 +207,13 @@ impl StreamBench {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn run(&mut self, way: Way, tasks: u32) -> Result<Duration, Error> {
+    pub fn run(&mut self, way: SubmitMethod, tasks: u32) -> Result<Duration, Error> {
         let tensors = self.device.zeroed::<u8>(usize::try_from(RING * BYTES).unwrap_or(0))?;
         let orch_args = [tasks.into(), tensors.address().0];
         let builder = way.name();
         let mut options = RunOptions { kernel_times: KernelTimes::Skip, ..RunOptions::default() };
         let work = match way {
-            Way::Graph => {
+            SubmitMethod::Graph => {
                 let (arg_words, edges) = (2 * u64::from(tasks), 2 * u64::from(tasks));
                 options.capacities =
                     Capacities { tasks, arg_words, edges, ..Capacities::default() };
@@ -231,16 +231,16 @@ impl StreamBench {
 ///
 /// # Errors
 /// Those of the device.
-pub fn measure(tasks: u32, runs: u32) -> Result<Vec<(Way, f64)>, Error> {
+pub fn measure(tasks: u32, runs: u32) -> Result<Vec<(SubmitMethod, f64)>, Error> {
     let mut bench = StreamBench::open()?;
-    let mut best = [Duration::MAX; Way::ALL.len()];
+    let mut best = [Duration::MAX; SubmitMethod::ALL.len()];
     for _ in 0..runs {
-        for (way, best) in Way::ALL.into_iter().zip(&mut best) {
+        for (way, best) in SubmitMethod::ALL.into_iter().zip(&mut best) {
             *best = bench.run(way, tasks)?.min(*best);
         }
     }
     let each = |best: Duration| best.as_secs_f64() * 1e9 / f64::from(tasks);
-    Ok(Way::ALL.into_iter().zip(best.map(each)).collect())
+    Ok(SubmitMethod::ALL.into_iter().zip(best.map(each)).collect())
 }
 
 #[cfg(test)]

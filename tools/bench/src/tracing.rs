@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::family::Family;
 use crate::runner::pto::{Die, Pto, Traced, Variant, pool};
-use crate::runner::{Error, Loaded, Runner};
+use crate::runner::{Error, LoadedGraph, Runner};
 use crate::stats::{Spread, Statistic};
 
 /// The numbers of tasks that are measured if none are named: events that fit a cache, and events that do not.
@@ -76,7 +76,7 @@ pub fn measure(
 fn measure_one(family: Family, tasks: u32, rounds: u32, die: Die) -> Result<TraceCost, Error> {
     let graph = Arc::new(family.graph(tasks));
     let mut runner = Pto::open(pool(1), Variant::Aicpu(BuildMode::CONCURRENT), die)?;
-    runner.load(Loaded { graph: &graph, file: None })?;
+    runner.load(LoadedGraph { graph: &graph, file: None })?;
     let tasks = graph.tasks();
     let per_task = |ns: f64| ns / f64::from(tasks);
     let (mut off, mut on) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
@@ -84,7 +84,7 @@ fn measure_one(family: Family, tasks: u32, rounds: u32, die: Die) -> Result<Trac
     for _ in 0..rounds {
         for _ in 0..TASKS_A_ROUND.div_ceil(tasks.max(1)) {
             for (traced, (run, host)) in [(Traced::Off, &mut off), (Traced::On, &mut on)] {
-                // Whoever reads the events of a run sweeps the caches: both are measured behind that.
+                // Reading the events of a run sweeps the caches: both are measured after that.
                 runner.run_timed(Traced::On)?;
                 let timed = runner.run_timed(traced)?;
                 run.push(per_task(timed.run_ns));

@@ -1,6 +1,6 @@
 //! `pto acl run`: a program on our library for the CANN interface. `pto acl replay`: the calls of a program without the program.
 //!
-//! Programs link or load the library under several names. A folder with links of these names stands in front of the library path; the
+//! Programs link or load the library under several names. A folder with links of these names is in front of the library path; the
 //! settings of the library go through the environment (docs/acl.md).
 
 use std::ffi::OsString;
@@ -46,9 +46,9 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
             run(command, &args.settings)
         }
         AclCommand::Replay(args) => {
-            let mut command = Command::new(beside(REPLAY).ok_or_else(|| {
+            let mut command = Command::new(sibling(REPLAY).ok_or_else(|| {
                 Failure::usage(format!(
-                    "there is no {REPLAY} beside this command; build it (`cargo build -p pto-acl`)"
+                    "there is no {REPLAY} next to this command; build it (`cargo build -p pto-acl`)"
                 ))
             })?);
             command.arg(&args.record);
@@ -164,8 +164,8 @@ fn missed<'a>(asked: &'a [Fault], happened: &Path) -> Result<Vec<&'a Fault>, Fai
     };
     let mut lines: Vec<&str> = text.lines().collect();
     let mut has_happened = |fault: &Fault| {
-        let place = lines.iter().position(|line| *line == fault.to_string());
-        place.map(|place| lines.swap_remove(place)).is_some()
+        let index = lines.iter().position(|line| *line == fault.to_string());
+        index.map(|index| lines.swap_remove(index)).is_some()
     };
     Ok(asked.iter().filter(|fault| !has_happened(fault)).collect())
 }
@@ -180,8 +180,8 @@ fn sentence(missed: &[&Fault]) -> String {
     )
 }
 
-/// A file beside this command, or in `../lib`.
-fn beside(name: &str) -> Option<PathBuf> {
+/// A file next to this command, or in `../lib`.
+fn sibling(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     let own = own.parent()?;
     [own.join(name), own.join("../lib").join(name)].into_iter().find(|file| file.is_file())
@@ -192,17 +192,17 @@ fn absolute(file: &Path) -> OsString {
     std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).into_os_string()
 }
 
-/// The library: as named, or beside this command.
+/// The library: as named, or next to this command.
 fn library(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let found = match named {
         Some(file) => Some(file.to_path_buf()).filter(|file| file.is_file()),
-        None => beside(FILE),
+        None => sibling(FILE),
     };
     let found = found.and_then(|file| file.canonicalize().ok());
     found.ok_or_else(|| match named {
         Some(file) => Failure::usage(format!("there is no library '{}'", file.display())),
         None => Failure::usage(format!(
-            "there is no {FILE} beside this command; build it (`cargo build -p pto-acl -p pto-acl-entry`), or name it with --library"
+            "there is no {FILE} next to this command; build it (`cargo build -p pto-acl -p pto-acl-entry`), or name it with --library"
         )),
     })
 }
@@ -238,13 +238,13 @@ fn prepare(args: &AclSettings, library: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a device whose plug-in is not beside the library: the device `a2a3` has the vendor's library for that.
+/// Refuses a device whose plug-in is not next to the library: the device `a2a3` has the vendor's library for that.
 fn check_plugin(device: DeviceChoice, library: &Path) -> Result<(), Failure> {
     if device == DeviceChoice::A2a3 || library.with_file_name(PLUGIN).is_file() {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "there is no {PLUGIN} beside '{}'; build it (`cargo build -p pto-acl`)",
+        "there is no {PLUGIN} next to '{}'; build it (`cargo build -p pto-acl`)",
         library.display()
     )))
 }

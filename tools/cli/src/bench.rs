@@ -1,14 +1,14 @@
-//! `pto bench`: what a task costs here, on graphs of known kinds, beside other libraries.
+//! `pto bench`: what a task costs here, on graphs of known kinds, compared with other libraries.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use pto_abi::BuildMode;
 use pto_bench::family::Family;
-use pto_bench::instructions::{self, Mode};
+use pto_bench::instructions::{self, CountMode};
 use pto_bench::measure::{Plan, measure};
 use pto_bench::peers::{self, RECIPES, Recipe};
-use pto_bench::report::{At, Machine, Mailboxes, Report, compare, plot};
+use pto_bench::report::{At, MachineDescription, Mailboxes, Report, compare, plot};
 use pto_bench::runner::floor::{AtomicSweep, PlainSweep};
 use pto_bench::runner::peer::Peer;
 use pto_bench::runner::pto::{Die, Pto, Variant, pool};
@@ -52,7 +52,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     let (programs, missing) = built_peers(args, &cache)?;
     warn_of_the_profile(args);
     let mut report = Report {
-        machine: Machine::this(),
+        machine: MachineDescription::this(),
         statistic: args.by.into(),
         series: Vec::new(),
         comparisons: Vec::new(),
@@ -96,17 +96,17 @@ fn sessions(args: &BenchArgs) -> Result<Vec<SessionCost>, Failure> {
     pto_bench::sessions::measure(&hostings, args.commands).map_err(Failure::internal)
 }
 
-/// What it costs to trace a run; a wavefront stands for all graphs, if none is named: two edges a task.
+/// What it costs to trace a run; a wavefront is used, if no graph is named: two edges a task.
 fn trace_costs(args: &BenchArgs) -> Result<Vec<TraceCost>, Failure> {
     let families = chosen(args, Family::by_name("wavefront").into_iter());
     let tasks = args.tasks.as_deref().unwrap_or(&tracing::TASKS);
     Ok(tracing::measure(&families, tasks, args.rounds, die(args), &mut say(args))?)
 }
 
-/// Runners on graphs, the floors beside them, and runs of four tasks.
+/// Runners on graphs, the floors, and runs of four tasks.
 fn graphs(
     args: &BenchArgs,
-    programs: &[Built],
+    programs: &[BuiltPeer],
     folder: Option<&Path>,
     report: &mut Report,
 ) -> Result<(), Failure> {
@@ -138,7 +138,7 @@ fn graphs(
     Ok(())
 }
 
-/// About how many tasks each graph has, if nobody says otherwise.
+/// About how many tasks each graph has, by default.
 const USUAL_TASKS: u32 = 100_000;
 
 fn asked_tasks(args: &BenchArgs) -> Vec<u32> {
@@ -149,7 +149,7 @@ fn chosen(args: &BenchArgs, otherwise: impl Iterator<Item = Family>) -> Vec<Fami
     if args.graphs.is_empty() { otherwise.collect() } else { args.graphs.clone() }
 }
 
-/// AICPU instances, if nobody says otherwise.
+/// AICPU instances, by default.
 const AICPU: u32 = 4;
 /// AICPU instances of the device that a program may use.
 const MOST_AICPU: u32 = 6;
@@ -167,7 +167,7 @@ fn die(args: &BenchArgs) -> Die {
 /// Ours and the peers.
 fn metg(
     args: &BenchArgs,
-    programs: &[Built],
+    programs: &[BuiltPeer],
     folder: Option<&Path>,
 ) -> Result<Vec<metg::Metg>, Failure> {
     let families = chosen(args, metg::PATTERNS.iter().filter_map(|name| Family::by_name(name)));
@@ -184,14 +184,14 @@ fn metg(
 /// Instructions of ours, the sweep and the peers, on one OS thread.
 fn count(
     args: &BenchArgs,
-    programs: &[Built],
+    programs: &[BuiltPeer],
     cache: &Path,
 ) -> Result<Vec<instructions::Counted>, Failure> {
     let program = std::env::current_exe().map_err(Failure::internal)?;
     let mut say = say(args);
     let mut all = Vec::new();
     for family in chosen(args, Family::programs()) {
-        for mode in Mode::ALL {
+        for mode in CountMode::ALL {
             say(&format!("counting {family}, {}", mode.name()));
             let counted = instructions::count(&program, &["bench", COUNTED], mode, family);
             all.push(counted.map_err(Failure::internal)?);
@@ -208,7 +208,7 @@ fn count(
 
 /// The part that Valgrind counts.
 fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<Exit, Failure> {
-    let mode = Mode::by_name(mode).ok_or_else(|| Failure::usage("no such mode"))?;
+    let mode = CountMode::by_name(mode).ok_or_else(|| Failure::usage("no such mode"))?;
     let family = graph.parse().map_err(|why: String| Failure::usage(why))?;
     let numbers = tasks.parse().ok().zip(runs.parse().ok());
     let (tasks, runs) = numbers.ok_or_else(|| Failure::usage("tasks and runs are numbers"))?;
@@ -217,13 +217,13 @@ fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<Exit, Fai
 }
 
 /// A peer that can be started.
-struct Built {
+struct BuiltPeer {
     recipe: &'static Recipe,
     program: peers::Program,
 }
 
 /// The peers that were asked for, and what is missing.
-fn built_peers(args: &BenchArgs, cache: &Path) -> Result<(Vec<Built>, Vec<String>), Failure> {
+fn built_peers(args: &BenchArgs, cache: &Path) -> Result<(Vec<BuiltPeer>, Vec<String>), Failure> {
     let (mut built, mut missing) = (Vec::new(), Vec::new());
     let folder = |recipe: &Recipe| -> Option<&PathBuf> {
         args.peer.iter().find(|(name, _)| name == recipe.name).map(|(_, folder)| folder)
@@ -247,19 +247,23 @@ fn built_peers(args: &BenchArgs, cache: &Path) -> Result<(Vec<Built>, Vec<String
     for recipe in RECIPES.iter().filter(wanted) {
         say(&format!("building {}", recipe.name));
         match recipe.build(cache, folder(recipe).map(PathBuf::as_path)) {
-            Ok(program) => built.push(Built { recipe, program }),
+            Ok(program) => built.push(BuiltPeer { recipe, program }),
             Err(why) => missing.push(format!("{}: {why}", recipe.name)),
         }
     }
     Ok((built, missing))
 }
 
-fn start_peers(args: &BenchArgs, programs: &[Built], runners: &mut Runners) -> Result<(), Error> {
+fn start_peers(
+    args: &BenchArgs,
+    programs: &[BuiltPeer],
+    runners: &mut Runners,
+) -> Result<(), Error> {
     let cache = peers::cache().unwrap_or_default();
     for (&threads, built) in
         args.threads.iter().flat_map(|threads| programs.iter().map(move |built| (threads, built)))
     {
-        let Built { recipe, program } = built;
+        let BuiltPeer { recipe, program } = built;
         let (class, path) = (recipe.class, &program.path);
         let peer = Peer::start(recipe.name, class, path, &program.arguments, threads, &cache)?;
         runners.push(Box::new(peer));
@@ -268,7 +272,7 @@ fn start_peers(args: &BenchArgs, programs: &[Built], runners: &mut Runners) -> R
 }
 
 /// What is measured: ours with so many OS threads, the floor, the peers.
-fn runners(args: &BenchArgs, programs: &[Built]) -> Result<Runners, Error> {
+fn runners(args: &BenchArgs, programs: &[BuiltPeer]) -> Result<Runners, Error> {
     let variants = [
         Variant::Host,
         Variant::Prepared,

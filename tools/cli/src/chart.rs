@@ -6,7 +6,7 @@ use crate::output::terminal_columns;
 
 /// Characters of time in a chart, where the terminal does not say how wide it is.
 const COLUMNS: usize = 80;
-/// What stands beside them.
+/// What is next to them.
 const MARGIN: usize = 22;
 
 /// The run as a chart for this terminal.

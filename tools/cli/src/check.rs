@@ -16,16 +16,16 @@ use crate::args::CheckArgs;
 use crate::compiled_folder;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::model;
 use crate::output::answer;
 use crate::output_file;
-use crate::program::{How, Source};
+use crate::program::{How, ProgramRequest};
 use crate::tensor_folder::{self, Heading, Located};
 use crate::text::{bytes, counted, filled, grouped, table};
 
-/// Findings that are told to people; all of them are in the JSON.
-const TOLD: usize = 20;
+/// Findings that the text shows; the JSON has all of them.
+const MAX_SHOWN: usize = 20;
 
 /// Checks a program.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         return model::check(args);
     }
     model::refuse_shapes(&args.shapes)?;
-    let source = Source {
+    let source = ProgramRequest {
         target: &args.target,
         params: &args.params,
         inputs: &args.inputs,
@@ -59,7 +59,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
             "--save-inputs writes the inputs of an example, and a graph file has none; leave it out",
         ));
     }
-    let kernels = Kernels::with(args.kernels.as_deref())?.signatures();
+    let kernels = KernelSet::with(args.kernels.as_deref())?.signatures();
     if let (Some(_), Some(of_a_plan)) = (&args.save, kernels.of_a_plan(&program)) {
         return Err(Failure::usage(format!("--save: {of_a_plan}")));
     }
@@ -81,7 +81,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 /// Writes what the tensors of the host's hold.
 fn save_inputs(folder: &Path, program: &Program, device: &Device) -> Result<(), Failure> {
     let located = program.tensors.iter().filter_map(|tensor| match tensor.place {
-        Place::Host(Some(address)) => Some(Located { tensor, address, place: "host" }),
+        Place::Host(Some(address)) => Some(Located { tensor, address, origin: "host" }),
         _ => None,
     });
     let heading = Heading { format: "pto-inputs", name: &program.name };
@@ -188,10 +188,10 @@ fn text(report: &Report, how: How, args: &CheckArgs) -> String {
     if !all.is_empty() {
         text.push('\n');
     }
-    for (severity, finding) in all.iter().take(TOLD) {
+    for (severity, finding) in all.iter().take(MAX_SHOWN) {
         text += &format!("{severity}: {}: {finding}\n", finding.kind.name());
     }
-    if let Some(more) = all.len().checked_sub(TOLD).filter(|more| *more > 0) {
+    if let Some(more) = all.len().checked_sub(MAX_SHOWN).filter(|more| *more > 0) {
         text += &format!("and {} more; --json shows them\n", count(more));
     }
     text

@@ -4,13 +4,13 @@ use pto_abi::CoreKind;
 use pto_examples::host;
 use pto_host::fw::Tracing;
 use pto_host::virt::qemu::find;
-use pto_host::virtual_time::{Span, VirtualOptions};
+use pto_host::virtual_time::{CostRange, VirtualOptions};
 use pto_host::{A2a3Options, Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
 
 use crate::args::{DeviceChoice, HostingMode, ProgramRunArgs, RunArgs};
 use crate::errors::Failure;
 use crate::fw::flashed;
-use crate::programs::Programs;
+use crate::programs::ProgramSource;
 
 /// A device, not opened yet.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ impl Wanted {
 
     /// Opens it; `virt` is given an image first, if it has none.
     /// With these programs in its firmware, or those of the examples.
-    pub(crate) fn open(&self, programs: Option<Programs>) -> Result<Device, Failure> {
+    pub(crate) fn open(&self, programs: Option<ProgramSource>) -> Result<Device, Failure> {
         match (self, programs) {
             (Self::Simulator(options), None) => Ok(host::open_sim(*options)?),
             (Self::Simulator(options), Some(programs)) => Ok(Device::open_sim(*options, programs)?),
@@ -217,7 +217,7 @@ fn simulator(args: &RunArgs) -> Result<DeviceOptions, Failure> {
 }
 
 /// The cores or instances of a profile: more than fit are refused where the device is opened.
-fn count(span: Span) -> u32 {
+fn count(span: CostRange) -> u32 {
     u32::try_from(span.low).unwrap_or(u32::MAX)
 }
 

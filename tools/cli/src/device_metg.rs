@@ -16,7 +16,7 @@ use pto_host::{DeviceOptions, Hosting, RunOptions, StreamCapacities};
 
 use crate::args::profile;
 use crate::errors::Failure;
-use crate::program::Source;
+use crate::program::ProgramRequest;
 use crate::request::{request, variant_of};
 use crate::run::streamed_in;
 use crate::target::{Heap, Target};
@@ -88,7 +88,7 @@ fn pattern(name: &str) -> Result<Csr, Failure> {
 /// How many kernels of an example have to run one after another, with its default parameters.
 fn path(name: &str, die: Die) -> Result<u64, Failure> {
     let cores = Cores { aic: die.aic, aiv: die.aiv };
-    let source = Source { target: name, params: &[], inputs: &[], runtime: None, cores };
+    let source = ProgramRequest { target: name, params: &[], inputs: &[], runtime: None, cores };
     let (program, _) = source.program()?;
     demanded_path(&program).ok_or_else(|| {
         Failure::internal(format!(

@@ -3,7 +3,7 @@
 //! ```text
 //! an example's program --recorded--> with_kept_heap --> the run --> written tensors --> tensor_folder.rs
 //! ```
-//! What stands on the heap is overwritten as soon as a scope has ended. So a program with such tensors runs from its recording,
+//! What is on the heap is overwritten as soon as a scope has ended. So a program with such tensors runs from its recording,
 //! in which each of them has memory of its own; it submits the same tasks on the same views.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
 use pto_check::program::{Place, Program};
 use pto_check::{Cores, FileProgram, Recording, with_kept_heap, written};
-use pto_examples::Builders;
+use pto_examples::ExampleBuilders;
 use pto_examples::host::{Params, Prepared};
 use pto_host::{Device, DeviceBuffer, Work};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use crate::arguments::lost_address;
 use crate::device::Wanted;
 use crate::errors::Failure;
 use crate::program::Recordable;
-use crate::programs::Programs;
+use crate::programs::ProgramSource;
 use crate::target::Target;
 use crate::tensor_folder::{self, Heading, Located};
 use crate::text::counted;
@@ -33,11 +33,11 @@ pub(crate) struct Dump {
     submission: FileProgram,
     /// The tensors of the heap, in memory of their own.
     kept: Vec<DeviceBuffer<u8>>,
-    /// By place: whether a tensor is one of the heap's.
+    /// By index: whether a tensor is one of the heap's.
     is_of_heap: Vec<bool>,
-    /// Tensors that cannot be written, by place.
+    /// Tensors that cannot be written, by index.
     left_out: Vec<usize>,
-    source: Source,
+    source: TaskSource,
 }
 
 /// What became of a dump.
@@ -77,7 +77,7 @@ impl WrittenDump<'_> {
 
 /// Who submits the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum TaskSource {
     /// The program of the example, or of the file.
     Itself,
     /// Its recording.
@@ -89,14 +89,14 @@ impl Dump {
     pub(crate) fn of_file(folder: &Path, submission: &FileProgram, before: &Program) -> Self {
         let is_of_heap = heap_of(before);
         let left = submission.program().tensors.iter().enumerate();
-        let left = left.filter(|(_, tensor)| tensor.place == Place::Heap).map(|(place, _)| place);
+        let left = left.filter(|(_, tensor)| tensor.place == Place::Heap).map(|(index, _)| index);
         Self {
             folder: folder.to_owned(),
             submission: submission.clone(),
             kept: Vec::new(),
             is_of_heap,
             left_out: left.collect(),
-            source: Source::Itself,
+            source: TaskSource::Itself,
         }
     }
 
@@ -108,8 +108,9 @@ impl Dump {
     ) -> Result<Self, Failure> {
         let is_of_heap = heap_of(program);
         // Without a heap everything stays where it is.
-        let source = if is_of_heap.contains(&true) { Source::Recording } else { Source::Itself };
-        if let Some(lost) = lost_address(program).filter(|_| source == Source::Recording) {
+        let source =
+            if is_of_heap.contains(&true) { TaskSource::Recording } else { TaskSource::Itself };
+        if let Some(lost) = lost_address(program).filter(|_| source == TaskSource::Recording) {
             return Err(Failure::usage(format!(
                 "--dump runs a program with tensors on the heap from its recording, and the recording does not know into which tensor an address points. \
                  It is an address of {lost}. Give the kernel a tensor there, or leave --dump out."
@@ -138,7 +139,7 @@ impl Dump {
 
     /// The program that submits the tasks; `None`: the example's own does.
     pub(crate) fn recording(&self) -> Option<&FileProgram> {
-        (self.source == Source::Recording).then_some(&self.submission)
+        (self.source == TaskSource::Recording).then_some(&self.submission)
     }
 
     /// What is to run instead of the example's own program; `None`: that one.
@@ -167,16 +168,16 @@ impl Dump {
     fn try_write(&self, name: &str, device: &Device) -> Result<usize, Failure> {
         let program = self.submission.program();
         let is_written = written(program);
-        let tensors = program.tensors.iter().enumerate().filter(|(place, _)| is_written[*place]);
+        let tensors = program.tensors.iter().enumerate().filter(|(index, _)| is_written[*index]);
         let mut tensors: Vec<_> = tensors
-            .filter_map(|(place, tensor)| {
-                let address = self.submission.address_of(place)?;
-                let of = if self.is_of_heap[place] { "heap" } else { "host" };
-                Some(Located { tensor, address, place: of })
+            .filter_map(|(index, tensor)| {
+                let address = self.submission.address_of(index)?;
+                let of = if self.is_of_heap[index] { "heap" } else { "host" };
+                Some(Located { tensor, address, origin: of })
             })
             .collect();
         tensors.sort_by_key(|located| located.tensor.id);
-        let left_out = self.left_out.iter().map(|place| left(&program.tensors[*place])).collect();
+        let left_out = self.left_out.iter().map(|index| left(&program.tensors[*index])).collect();
         let heading = Heading { format: "pto-dump", name };
         tensor_folder::write(&self.folder, &heading, &tensors, left_out, device)?;
         Ok(tensors.len())
@@ -201,7 +202,7 @@ pub(crate) struct DumpRequest<'a> {
     target: &'a Target,
     variant: RuntimeVariant,
     cores: Cores,
-    recording: Recording<Builders>,
+    recording: Recording<ExampleBuilders>,
     /// The recording that is to run, once it is made.
     again: Arc<OnceLock<FileProgram>>,
     runs_here: bool,
@@ -227,14 +228,14 @@ impl<'a> DumpRequest<'a> {
             )));
         }
         let cores = Cores { aic: wanted.cores(CoreKind::AIC), aiv: wanted.cores(CoreKind::AIV) };
-        let recording = Recording::new(Builders, target.example.name(), variant);
+        let recording = Recording::new(ExampleBuilders, target.example.name(), variant);
         let again = Arc::default();
         Ok(Some(Self { folder, target, variant, cores, recording, again, runs_here }))
     }
 
     /// What the firmware of the device is to have; `None`: the examples.
-    pub(crate) fn programs(&self) -> Option<Programs> {
-        let again = || Programs::Again(self.recording.clone(), Arc::clone(&self.again));
+    pub(crate) fn programs(&self) -> Option<ProgramSource> {
+        let again = || ProgramSource::Again(self.recording.clone(), Arc::clone(&self.again));
         let is_stream = self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         self.target.programs().or_else(|| (self.runs_here && is_stream).then(again))
     }
@@ -255,7 +256,7 @@ impl<'a> DumpRequest<'a> {
             Recordable { example, variant, params, recording, cores }.record(prepared, device)?;
         let dump = Dump::of_example(self.folder, &program, device)?;
         if let Some(submission) = dump.recording() {
-            // Nobody else sets it.
+            // It is set here alone.
             let _ = self.again.set(submission.clone());
         }
         Ok(dump)

@@ -72,7 +72,7 @@ impl Failure {
         Self::new(Exit::Fault, message)
     }
 
-    /// The run ended with a fault, of which the error of a device tells, or with another error of it.
+    /// The run ended with the fault in the error of a device, or with another error of the device.
     fn faulted_by(message: impl fmt::Display, cause: &pto_host::Error) -> Self {
         let failure = Self::faulted(message);
         let pto_host::Error::Fault { report, .. } = cause else {
@@ -167,7 +167,7 @@ impl Failure {
 
     /// Says what went wrong on standard error.
     pub(crate) fn tell(&self) {
-        // Where standard error is gone, there is nobody to tell.
+        // Where standard error is gone, no message can be shown.
         let _ = writeln!(std::io::stderr().lock(), "error: {}", plain(&self.message));
     }
 
@@ -219,7 +219,7 @@ pub(crate) fn refused_arguments(error: &clap::Error, form: Form) -> ExitCode {
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let refused = Failure::usage(text);
     if !error.use_stderr() {
-        // Where standard output is gone, there is nobody to tell.
+        // Where standard output is gone, no message can be shown.
         let _ = error.print();
         return Exit::Pass.into();
     }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use pto_examples::host::check::{Expected, Nans, compare};
-use pto_examples::host::{self, DType, Elements, Example, Place, Prepared, Tensor, Verdict};
+use pto_examples::host::{
+    self, DType, ElementPosition, ElementVec, Example, Prepared, Tensor, Verdict,
+};
 
 use crate::args::RunArgs;
 use crate::errors::Failure;
@@ -80,7 +82,7 @@ impl Golden {
         macro_rules! compared {
             ($($integer:ident)*) => {
                 match (found.elements(), expected.elements()) {
-                    (Elements::F32(found), Elements::F32(values)) => {
+                    (ElementVec::F32(found), ElementVec::F32(values)) => {
                         let expected = |value: &f32| {
                             let value = f64::from(*value);
                             Expected { value, tolerance: bound(value) }
@@ -88,15 +90,15 @@ impl Golden {
                         let bounds: Vec<_> = values.iter().map(expected).collect();
                         compare(name, shape, found, &bounds)
                     }
-                    (Elements::F32(found), Elements::F64(values)) => {
+                    (ElementVec::F32(found), ElementVec::F64(values)) => {
                         let expected = |value: &f64| Expected { value: *value, tolerance: bound(*value) };
                         let bounds: Vec<_> = values.iter().map(expected).collect();
                         compare(name, shape, found, &bounds)
                     }
-                    (Elements::F64(found), Elements::F64(values)) => {
+                    (ElementVec::F64(found), ElementVec::F64(values)) => {
                         doubles(name, found, values, bound)
                     }
-                    $((Elements::$integer(found), Elements::$integer(values)) => {
+                    $((ElementVec::$integer(found), ElementVec::$integer(values)) => {
                         differences(name, found, values, |found, value| found == value)
                     })*
                     // Files of another type were refused.
@@ -140,13 +142,13 @@ fn differences<T: std::fmt::Display>(
 ) -> Verdict {
     let pairs = (0_u64..).zip(found.iter().zip(expected));
     let mut wrong = pairs.filter(|(_, (found, expected))| !is_right(found, expected)).peekable();
-    let place = wrong.peek().map(|(at, (found, expected))| Place {
+    let position = wrong.peek().map(|(at, (found, expected))| ElementPosition {
         tensor: name,
         index: vec![*at],
         found: found.to_string(),
         expected: expected.to_string(),
     });
-    Verdict::exact(expected.len() as u64, wrong.count() as u64, place)
+    Verdict::exact(expected.len() as u64, wrong.count() as u64, position)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::form::Form;
 use crate::model;
 use crate::output::{answer, say};
 use crate::output_file;
-use crate::program::{How, Source};
+use crate::program::{How, ProgramRequest};
 use crate::request;
 
 /// Shows a graph.
@@ -121,7 +121,7 @@ fn library() -> BTreeMap<u16, String> {
 fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     let cores = Cores::default();
     let GraphArgs { target, params, inputs, runtime, .. } = args;
-    let source = Source { target, params, inputs, runtime: *runtime, cores };
+    let source = ProgramRequest { target, params, inputs, runtime: *runtime, cores };
     let (program, how) = source.program()?;
     let shown = task_graph(&program, cores).map_err(|refused| {
         Failure::usage(format!(
@@ -134,8 +134,8 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     let named = how == How::Read && !program.name.is_empty();
     let name = if named { program.name.clone() } else { target.clone() };
     let mut graph = Graph { name, ..Graph::default() };
-    for place in shown.tasks {
-        let task = &program.tasks[place];
+    for index in shown.tasks {
+        let task = &program.tasks[index];
         let shape = &task.block_shape;
         let when = shape.when.as_ref().map(|when| program.condition(when));
         let (mix, blocks) = (shape.mix.clone(), shape.blocks);

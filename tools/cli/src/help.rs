@@ -87,20 +87,20 @@ mod tests {
     }
 
     /// Each command, and each command of a command.
-    fn all(command: &clap::Command, name: &str, told: &mut Vec<(String, String)>) {
+    fn all(command: &clap::Command, name: &str, pages: &mut Vec<(String, String)>) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        told.push((name.to_owned(), help));
+        pages.push((name.to_owned(), help));
         for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
-            all(inner, &format!("{name} {}", inner.get_name()), told);
+            all(inner, &format!("{name} {}", inner.get_name()), pages);
         }
     }
 
     #[test]
     fn every_help_has_an_example_of_its_command() {
-        let mut told = Vec::new();
-        all(&Cli::command(), "pto", &mut told);
-        assert!(told.len() > 15, "{}", told.len());
-        for (name, help) in told {
+        let mut pages = Vec::new();
+        all(&Cli::command(), "pto", &mut pages);
+        assert!(pages.len() > 15, "{}", pages.len());
+        for (name, help) in pages {
             assert!(help.starts_with("Examples:\n") && help.contains(&name), "{name}: {help}");
         }
     }

@@ -5,7 +5,7 @@ use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::{fault, limits};
 use serde_json::{Value, json};
 
-use crate::args::{InfoArgs, Shown};
+use crate::args::{InfoArgs, InfoTopic};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
@@ -16,23 +16,25 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Exit, Failure> {
     answer(Form::from(args.json), Exit::Pass, || text(args.what), || json(args.what))
 }
 
-fn text(what: Option<Shown>) -> String {
+fn text(what: Option<InfoTopic>) -> String {
     match what {
         None => overview(),
-        Some(Shown::Layouts) => {
+        Some(InfoTopic::Layouts) => {
             let structs: Vec<_> = layout::ALL.iter().map(struct_text).collect();
             format!("layout hash {LAYOUT_HASH:#018x}\n\n{}", structs.join("\n"))
         }
-        Some(Shown::Limits) => table(&limits(), &[1]),
-        Some(Shown::Faults) => fault::TABLE.iter().map(fault_text).collect::<Vec<_>>().join("\n"),
+        Some(InfoTopic::Limits) => table(&limits(), &[1]),
+        Some(InfoTopic::Faults) => {
+            fault::TABLE.iter().map(fault_text).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
-fn json(what: Option<Shown>) -> Value {
+fn json(what: Option<InfoTopic>) -> Value {
     let all = [
-        (Shown::Layouts, "layouts", layouts_json as fn() -> Value),
-        (Shown::Limits, "limits", limits_json),
-        (Shown::Faults, "faults", faults_json),
+        (InfoTopic::Layouts, "layouts", layouts_json as fn() -> Value),
+        (InfoTopic::Limits, "limits", limits_json),
+        (InfoTopic::Faults, "faults", faults_json),
     ];
     let mut object = serde_json::Map::new();
     object.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
@@ -114,16 +116,16 @@ fn faults_json() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shown, json, text};
+    use super::{InfoTopic, json, text};
     use pto_abi::{fault, layout, limits};
 
     #[test]
     fn nothing_of_the_tables_is_left_out() {
-        let faults = text(Some(Shown::Faults));
+        let faults = text(Some(InfoTopic::Faults));
         assert!(fault::TABLE.iter().all(|entry| faults.contains(entry.name)));
-        let layouts = text(Some(Shown::Layouts));
+        let layouts = text(Some(InfoTopic::Layouts));
         assert!(layout::ALL.iter().all(|layout| layouts.contains(layout.name)));
-        let shown = text(Some(Shown::Limits));
+        let shown = text(Some(InfoTopic::Limits));
         assert!(limits::TABLE.iter().all(|(name, ..)| shown.contains(name)));
     }
 
@@ -132,6 +134,6 @@ mod tests {
         let all = json(None);
         assert_eq!(all["faults"].as_array().unwrap().len(), fault::TABLE.len());
         assert_eq!(all["layouts"].as_array().unwrap().len(), layout::ALL.len());
-        assert_eq!(json(Some(Shown::Limits)).get("faults"), None);
+        assert_eq!(json(Some(InfoTopic::Limits)).get("faults"), None);
     }
 }

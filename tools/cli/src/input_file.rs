@@ -46,7 +46,7 @@ fn standard_input() -> io::Result<Vec<u8>> {
 }
 
 /// The name of a file that is made of this one: with another extension.
-pub(crate) fn beside(path: &Path, extension: &str) -> PathBuf {
+pub(crate) fn sibling(path: &Path, extension: &str) -> PathBuf {
     if is_standard_input(path) { Path::new("stdin") } else { path }.with_extension(extension)
 }
 

@@ -54,19 +54,19 @@ pub(crate) const fn campaign_exit(has_failed: bool, is_interrupted: bool) -> Exi
     }
 }
 
-/// What the user is told of an interrupted campaign: the command that tries the rest.
-pub(crate) fn told(go_on: Option<&str>) -> String {
+/// What the user is given an interrupted campaign: the command that tries the rest.
+pub(crate) fn resume_hint(go_on: Option<&str>) -> String {
     match go_on {
         None => String::new(),
         Some(command) => {
-            format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
+            format!("\nInterrupted. What is shown above has passed. To go on: {command}\n")
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Exit, campaign_exit, told};
+    use super::{Exit, campaign_exit, resume_hint};
 
     #[test]
     fn a_failure_counts_more_than_an_interruption() {
@@ -74,7 +74,7 @@ mod tests {
         let exits =
             exits.map(|(has_failed, is_interrupted)| campaign_exit(has_failed, is_interrupted));
         assert_eq!(exits, [Exit::Wrong, Exit::Wrong, Exit::Interrupted, Exit::Pass]);
-        assert_eq!(told(None), "");
-        assert!(told(Some("pto soak")).ends_with("To go on: pto soak\n"));
+        assert_eq!(resume_hint(None), "");
+        assert!(resume_hint(Some("pto soak")).ends_with("To go on: pto soak\n"));
     }
 }

@@ -13,12 +13,12 @@ use crate::errors::Failure;
 
 /// See the module. Of two kernels with one func id that of the object counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kernels {
+pub(crate) struct KernelSet {
     own: Vec<ListedKernel>,
     path: Option<PathBuf>,
 }
 
-impl Kernels {
+impl KernelSet {
     /// Those of the library, and those of the object, if there is one.
     pub(crate) fn with(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };
@@ -62,7 +62,7 @@ impl Kernels {
         Signatures::new(of_library.chain(of_object).collect())
     }
 
-    /// Makes them those of a device. A device to which kernels were flashed has those in the place of the library's: a user's own among them.
+    /// Makes them those of a device. A device to which kernels were flashed has those instead of the library's: a user's own among them.
     pub(crate) fn register(&self, device: &mut Device) -> Result<(), Failure> {
         if device.flashed_kernels().is_empty() {
             device.register_library()?;

@@ -2,7 +2,7 @@
 //!
 //! One module for each command (`run`, `soak`, `bench`, `group`, `check`, `analyze`, `view`, `graph`, `list`, `info`, `fw`, `acl`, `migrate`, `ptop`, `manual`);
 //! `args` declares the command line, `errors` maps errors to messages and exit codes, and `output` writes text and JSON to
-//! standard output. It is a library so that it is compiled beside the last of those that it is made of: a program waits for all of them.
+//! standard output. It is a library so that cargo compiles it while the last of its dependencies compile: a program waits for all of them.
 
 mod acl;
 mod analyze;

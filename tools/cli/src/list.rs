@@ -15,10 +15,10 @@ use crate::training;
 
 /// Devices that this build can open: name, what it is.
 const DEVICES: &[(&str, &str)] = &[
-    ("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV unless told otherwise"),
+    ("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV by default"),
     (
         "virt",
-        "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 4 AIC, 8 AIV unless told otherwise",
+        "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 4 AIC, 8 AIV by default",
     ),
     (
         "a2a3",

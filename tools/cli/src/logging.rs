@@ -17,7 +17,7 @@ pub(crate) fn install(level: LevelFilter) -> Result<(), Failure> {
 /// Shows what the firmware logged in a run.
 pub(crate) fn show(messages: &[LogMessage], dropped: u64) {
     let mut stderr = stderr().lock();
-    // Where standard error is gone, there is nobody to tell.
+    // Where standard error is gone, no message can be shown.
     for message in messages.iter().filter(|message| message.level <= log::max_level()) {
         let _ = writeln!(stderr, "{}", plain(&message.to_string()));
     }

@@ -1,4 +1,4 @@
-//! The program `pto`; the library beside it is the command.
+//! The program `pto`; the library of this crate is the command.
 
 fn main() -> std::process::ExitCode {
     pto_cli::main()

@@ -65,15 +65,15 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     say(written.join("\n"))
 }
 
-/// A page with the sections that readers of manuals look for: what stands behind the options are examples and exit codes, line by line.
+/// A page with the sections that readers of manuals look for: after the options come examples and exit codes, line by line.
 fn rendered(page: &clap_mangen::Man) -> IoResult<String> {
     let mut roff = Vec::new();
     page.render(&mut roff)?;
     let roff = String::from_utf8_lossy(&roff);
-    let Some((front, behind)) = roff.split_once(".SH EXTRA\nExamples:\n") else {
+    let Some((front, after)) = roff.split_once(".SH EXTRA\nExamples:\n") else {
         return Ok(roff.into_owned());
     };
-    let (examples, rest) = behind.split_once("\n.SH").unwrap_or((behind, ""));
+    let (examples, rest) = after.split_once("\n.SH").unwrap_or((after, ""));
     let rest = if rest.is_empty() { String::new() } else { format!("\n.SH{rest}") };
     let examples =
         examples.trim_end().replace("\n\nExit codes:\n", "\n.fi\n.SH EXIT STATUS\n.nf\n");

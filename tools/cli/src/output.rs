@@ -8,27 +8,28 @@ use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::text::{folded, plain, plain_json};
 
-/// Answers in the form that was asked for; the code to exit with, which stands in every JSON object.
+/// Answers in the form that was asked for; the code to exit with, which is in every JSON object.
 pub(crate) fn answer(
     form: Form,
     exit: Exit,
     text: impl FnOnce() -> String,
     json: impl FnOnce() -> Value,
 ) -> Result<Exit, Failure> {
-    answer_beside(form, exit, &[], text, json)
+    answer_with_failures(form, exit, &[], text, json)
 }
 
-/// The same, where something went wrong beside what was asked for, such as a file that could not be written: standard error says so, and every JSON
+/// The same, where a further step failed, such as a file that could not be written: standard error says so, and every JSON
 /// object.
-pub(crate) fn answer_beside(
+pub(crate) fn answer_with_failures(
     form: Form,
     exit: Exit,
     failures: &[&Failure],
     text: impl FnOnce() -> String,
     json: impl FnOnce() -> Value,
 ) -> Result<Exit, Failure> {
-    let told = || failures.iter().map(|failure| failure.message()).collect::<Vec<_>>().join("\n");
-    let error = (!failures.is_empty()).then(told);
+    let messages =
+        || failures.iter().map(|failure| failure.message()).collect::<Vec<_>>().join("\n");
+    let error = (!failures.is_empty()).then(messages);
     let answer = match form {
         Form::Text => match terminal_columns() {
             Some(columns) => folded(&plain(&text()), columns),

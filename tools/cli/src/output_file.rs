@@ -13,10 +13,10 @@ use pto_host::whole_file::{check_whole, folder_of, target_of, write_whole};
 
 use crate::errors::Failure;
 
-/// The name that stands for standard output.
+/// The name that means standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Whether the name stands for standard output.
+/// Whether the name means standard output.
 pub(crate) fn is_standard_output(path: &Path) -> bool {
     path.as_os_str() == STANDARD_OUTPUT
 }
@@ -103,7 +103,7 @@ pub(crate) fn form_of<T: Copy>(path: &Path, known: &[(&str, T)]) -> Result<Optio
     }
 }
 
-/// What the name ends with, in small letters; `None`: nothing, or it stands for standard output.
+/// What the name ends with, in small letters; `None`: nothing, or it means standard output.
 fn extension_of(path: &Path) -> Option<String> {
     let extension = path.extension().filter(|_| !is_standard_output(path))?;
     Some(extension.to_string_lossy().to_ascii_lowercase())
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn a_name_that_promises_another_form_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
-        let told = |name: &str| check_form(&folder.path().join(name), "json");
-        assert!(told("a.png").unwrap_err().message().ends_with("writes none there; use .json"));
-        assert!(told("a.NPY").is_err());
+        let checked = |name: &str| check_form(&folder.path().join(name), "json");
+        assert!(checked("a.png").unwrap_err().message().ends_with("writes none there; use .json"));
+        assert!(checked("a.NPY").is_err());
         for name in ["a.json", "a.JSON", "a", "run.2", "a.trace"] {
-            assert!(told(name).is_ok(), "{name}");
+            assert!(checked(name).is_ok(), "{name}");
         }
         assert!(check_form(Path::new("-"), "json").is_err());
         assert!(check_folder("--dump", Path::new("-")).is_err());

@@ -92,13 +92,13 @@ impl Prediction {
         let bound = shares.first().map_or(String::new(), |(by, _)| {
             format!(", bound by the {}: {}", by.name(), by.change())
         });
-        let told: Vec<_> = shares
+        let shares_text: Vec<_> = shares
             .iter()
             .map(|(by, share)| format!("{} {:.0} %", by.name(), share * 100.0))
             .collect();
         [
             format!("{makespan} on profile {}{bound}", self.options.profile.name),
-            format!("busy for at least: {}", told.join(", ")),
+            format!("busy for at least: {}", shares_text.join(", ")),
         ]
     }
 

@@ -11,7 +11,7 @@ use pto_check::program::Argument;
 use pto_check::{
     Buffer, Cores, Memory, NotRecorded, Program, Recorder, Recording, declare, record,
 };
-use pto_examples::Builders;
+use pto_examples::ExampleBuilders;
 use pto_examples::host::{self, Example, Params, Prepared};
 use pto_examples::training_loop;
 use pto_examples::workload::WorkloadFile;
@@ -23,13 +23,13 @@ use crate::arguments::operands;
 use crate::errors::Failure;
 use crate::input_file;
 use crate::meaning::{gave_up, with_meaning};
-use crate::programs::Programs;
+use crate::programs::ProgramSource;
 use crate::request;
 
 /// How a program came to be known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It stands in a file.
+    /// It is in a file.
     Read,
     /// The builder was called, and nothing ran.
     WithoutRun,
@@ -58,7 +58,7 @@ impl How {
 }
 
 /// What the name on the command line names.
-pub(crate) enum Named<'a> {
+pub(crate) enum NamedProgram<'a> {
     /// An example of the table.
     Example(&'static dyn Example),
     /// A file that holds a workload.
@@ -67,7 +67,7 @@ pub(crate) enum Named<'a> {
     Graph(&'a Path),
 }
 
-impl<'a> Named<'a> {
+impl<'a> NamedProgram<'a> {
     /// The example of this name, or the file.
     pub(crate) fn find(name: &'a str) -> Result<Self, Failure> {
         let unknown = match example(name) {
@@ -120,7 +120,7 @@ fn workload(path: &Path) -> Result<&'static WorkloadFile, Failure> {
 
 /// Which program.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct ProgramRequest<'a> {
     /// An example, a workload file, or a graph file.
     pub(crate) target: &'a str,
     /// Of the example or workload.
@@ -133,7 +133,7 @@ pub(crate) struct Source<'a> {
     pub(crate) cores: Cores,
 }
 
-impl Source<'_> {
+impl ProgramRequest<'_> {
     /// The program: of the example of that name, or in the file.
     pub(crate) fn program(&self) -> Result<(Program, How), Failure> {
         let (program, how, _) = self.program_on(|_, _| Ok(()))?;
@@ -146,17 +146,17 @@ impl Source<'_> {
         &self,
         look: impl FnOnce(&Program, &Device) -> Result<(), Failure>,
     ) -> Result<(Program, How, Vec<String>), Failure> {
-        let (example, workload): (&dyn Example, _) = match Named::find(self.target)? {
-            Named::Example(example) => (example, None),
-            Named::Workload(workload) => (workload, Some(workload)),
-            Named::Graph(path) => return Ok((self.read(path)?, How::Read, Vec::new())),
+        let (example, workload): (&dyn Example, _) = match NamedProgram::find(self.target)? {
+            NamedProgram::Example(example) => (example, None),
+            NamedProgram::Workload(workload) => (workload, Some(workload)),
+            NamedProgram::Graph(path) => return Ok((self.read(path)?, How::Read, Vec::new())),
         };
         let variant = request::variant_of(example, self.runtime)?;
         let (params, inputs) = request::request(example, self.params, self.inputs)?;
-        let recording = Recording::new(Builders, example.name(), variant);
+        let recording = Recording::new(ExampleBuilders, example.name(), variant);
         let options =
             DeviceOptions { aic: self.cores.aic, aiv: self.cores.aiv, ..DeviceOptions::default() };
-        let mut device = Device::open_sim(options, Programs::Recorded(recording.clone()))?;
+        let mut device = Device::open_sim(options, ProgramSource::Recorded(recording.clone()))?;
         example.needs(&params).check_kinds(example.name(), &device)?;
         device.register_library()?;
         let mut prepared = example.prepare(&params, &inputs, &device)?;
@@ -216,7 +216,7 @@ pub(crate) struct Recordable<'a> {
     pub(crate) variant: RuntimeVariant,
     pub(crate) params: &'a Params,
     /// What the device records whose programs these are.
-    pub(crate) recording: &'a Recording<Builders>,
+    pub(crate) recording: &'a Recording<ExampleBuilders>,
     pub(crate) cores: Cores,
 }
 
@@ -257,7 +257,7 @@ impl Recordable<'_> {
         device: &mut Device,
     ) -> Result<(Program, How), Failure> {
         let most = usize::try_from(prepared.size().tasks).unwrap_or(usize::MAX).min(1 << 16);
-        let set = (&Builders, prepared.builder());
+        let set = (&ExampleBuilders, prepared.builder());
         match record(set, prepared.orch_args(), most, (self.cores, &OnDevice(device))) {
             Ok(program) => Ok((program, How::WithoutRun)),
             Err(NotRecorded::DependsOnData { .. }) => {
@@ -298,7 +298,7 @@ fn built(
 ) -> Result<Program, Failure> {
     let mut program = Program::new(example.name(), variant);
     let mut graph = HostGraph::new(device, prepared.orch_args());
-    let built = Builders
+    let built = ExampleBuilders
         .build(symbol(prepared.builder()), &mut Recorder::new(&mut graph, &mut program))
         .unwrap_or(Err(Fault::BUILD_NO_BUILDER.into()));
     built.map_err(|error| gave_up(example, error))?;

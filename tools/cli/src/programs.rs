@@ -4,21 +4,21 @@
 use std::sync::{Arc, OnceLock};
 
 use pto_check::{FileProgram, Recording};
-use pto_examples::Builders;
+use pto_examples::ExampleBuilders;
 use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(crate) enum Programs {
+pub(crate) enum ProgramSource {
     /// The examples, recorded while they run.
-    Recorded(Recording<Builders>),
+    Recorded(Recording<ExampleBuilders>),
     /// The program of a graph file.
     File(FileProgram),
     /// The examples, recorded, and such a recording once it is made.
-    Again(Recording<Builders>, Arc<OnceLock<FileProgram>>),
+    Again(Recording<ExampleBuilders>, Arc<OnceLock<FileProgram>>),
 }
 
-impl Programs {
+impl ProgramSource {
     /// The recording that is to run.
     fn again(&self) -> Option<&FileProgram> {
         match self {
@@ -28,7 +28,7 @@ impl Programs {
     }
 }
 
-impl BuilderSet for Programs {
+impl BuilderSet for ProgramSource {
     fn names(&self) -> &[&str] {
         match self {
             Self::Recorded(set) | Self::Again(set, _) => set.names(),

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::text::grouped;
 
-/// What a user waits without being told why.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// And where nobody may be looking.
+/// How long a user waits before the command says why.
+const DELAY: Duration = Duration::from_secs(1);
+/// The same where standard error is no terminal.
 const LOG_PATIENCE: Duration = Duration::from_secs(15);
 const TICK: Duration = Duration::from_millis(100);
 
@@ -46,7 +46,7 @@ impl Phase {
         );
         bar.set_message(what);
         let shown = bar.clone();
-        Self::with_waiter(bar, PATIENCE, move || {
+        Self::with_waiter(bar, DELAY, move || {
             shown.set_draw_target(ProgressDrawTarget::stderr());
             shown.enable_steady_tick(TICK);
         })
@@ -55,12 +55,12 @@ impl Phase {
     /// A phase that calls `late` if it is not over by then.
     fn with_waiter(
         bar: ProgressBar,
-        patience: Duration,
+        delay: Duration,
         late: impl FnOnce() + Send + 'static,
     ) -> Self {
         let (end, ended) = channel();
         let waiter = thread::spawn(move || {
-            if ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+            if ended.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
                 late();
             }
         });

@@ -10,7 +10,7 @@ pub(crate) struct Round {
     pub(crate) report: RunReport,
     /// `None`: kernels were left out.
     pub(crate) verdict: Option<Verdict>,
-    /// What the program says of it beside: names, and what is so called.
+    /// What else the program says of it: names, and their values.
     pub(crate) facts: Vec<(String, String)>,
     /// What it took on this machine.
     pub(crate) wall: Duration,

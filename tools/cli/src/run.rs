@@ -20,9 +20,9 @@ use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::golden::Golden;
 use crate::meaning::with_meaning;
-use crate::output::answer_beside;
+use crate::output::answer_with_failures;
 use crate::predict::predict;
-use crate::program::Source;
+use crate::program::ProgramRequest;
 use crate::progress::Phase;
 use crate::request::{check_unique, request, variant_of};
 use crate::round::Round;
@@ -97,10 +97,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let image = None;
     let mut job =
-        Job { target: &target, device, prepared, options, variant, image, checks, golden, dump };
+        RunJob { target: &target, device, prepared, options, variant, image, checks, golden, dump };
     job.provide(args);
     let build_time = job.build_on_host()?;
-    let finish = |trace: &mut Trace, job: &Job<'_>| finish_timeline(trace, job, args);
+    let finish = |trace: &mut Trace, job: &RunJob<'_>| finish_timeline(trace, job, args);
     let rounds = match job.rounds(args.rounds) {
         Ok(rounds) => rounds,
         Err(failure) => {
@@ -145,13 +145,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let unwritten: Vec<_> = summary.unwritten().collect();
     let (form, exit) = (Form::from(args.json), summary.exit());
-    answer_beside(form, exit, &unwritten, || summary.text(), || summary.json())
+    answer_with_failures(form, exit, &unwritten, || summary.text(), || summary.json())
 }
 
 /// What a timeline has of a file: the names of the graph and of its tasks.
-fn finish_timeline(trace: &mut Trace, job: &Job<'_>, args: &RunArgs) {
+fn finish_timeline(trace: &mut Trace, job: &RunJob<'_>, args: &RunArgs) {
     let [aic, aiv] = job.device.describe().cores;
-    let source = Source {
+    let source = ProgramRequest {
         target: &args.example,
         params: &args.params,
         inputs: &args.inputs,
@@ -167,7 +167,7 @@ fn finish_timeline(trace: &mut Trace, job: &Job<'_>, args: &RunArgs) {
     timeline::name_tasks(trace, job.target.task_names(&source), when_full);
 }
 
-/// The inputs that were given, as the summary tells them.
+/// The inputs that were given, as the summary shows them.
 fn given_inputs(args: &RunArgs, inputs: &Inputs) -> Vec<GivenInput> {
     let given = args.inputs.iter().filter_map(|(name, path)| {
         let not_finite = inputs.get(name)?.not_finite();
@@ -244,7 +244,7 @@ const ENDED_BY: &str =
     "a task may take 60 s, unless --task-budget-ms says otherwise, and Ctrl-C ends the run";
 
 /// An example on a device.
-struct Job<'t> {
+struct RunJob<'t> {
     target: &'t Target,
     device: Device,
     prepared: Prepared,
@@ -269,7 +269,7 @@ enum Checks {
     Off,
 }
 
-impl Job<'_> {
+impl RunJob<'_> {
     /// What the run provides for: the whole graph, or the rings of a stream.
     fn provide(&mut self, args: &RunArgs) {
         self.options.capacities = self.prepared.capacities();

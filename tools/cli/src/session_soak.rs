@@ -7,7 +7,7 @@ use pto_host::session::soak::{self, FailedSeed, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::SoakArgs;
-use crate::campaign::{self, Commands, GoOn, Job, Kind, SharedPhase, Tally};
+use crate::campaign::{self, Commands, GoOn, Kind, RankJob, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::interrupt;
@@ -20,7 +20,7 @@ const OF_SESSIONS: Commands = Commands { which: "--sessions" };
 /// Runs a campaign over these seeds, or the one seed that is to be run again.
 pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
     if args.replay.is_none()
-        && let Some(mut job) = Job::join(args, seeds.clone(), "sessions")?
+        && let Some(mut job) = RankJob::join(args, seeds.clone(), "sessions")?
     {
         return share(args, &mut job);
     }
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
 const COUNTS: [&str; 5] = ["seeds", "commands", "firmware_starts", "streams_told", "virtual_ns"];
 
 /// This rank's part of a campaign.
-fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
+fn share(args: &SoakArgs, job: &mut RankJob) -> Result<Exit, Failure> {
     let threads = args.threads_of_a_rank();
     let run = |seeds: Range<u64>, go_on: &GoOn<'_>| tally(&soak::soak(seeds, threads, |_| go_on()));
     let again = |_: &str, seed| {
@@ -89,7 +89,7 @@ fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
         ("seeds", report.seeds),
         ("commands", report.commands),
         ("starts of the firmware", report.launches),
-        ("streams that were told a failure", report.told),
+        ("streams that got a failure", report.told),
         ("failures", report.failures.len() as u64),
     ];
     let mut rows: Vec<_> =
@@ -98,9 +98,10 @@ fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
     rows.push(vec!["virtual time".to_owned(), duration(virtual_time)]);
     rows.push(vec!["time".to_owned(), duration(wall)]);
     rows.push(vec!["hash".to_owned(), format!("{:016x}", report.hash)]);
-    let told = |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
-    let failures: String = report.failures.iter().map(told).collect();
-    table(&rows, &[1]) + &failures + &interrupt::told(go_on)
+    let with_replay =
+        |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
+    let failures: String = report.failures.iter().map(with_replay).collect();
+    table(&rows, &[1]) + &failures + &interrupt::resume_hint(go_on)
 }
 
 fn as_json(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> Value {

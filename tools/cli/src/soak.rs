@@ -9,7 +9,7 @@ use pto_host::virtual_time::{SoakOptions, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::{SoakArgs, profile};
-use crate::campaign::{self, GoOn, Job, Kind, SharedPhase, Tally};
+use crate::campaign::{self, GoOn, Kind, RankJob, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::group;
@@ -42,7 +42,7 @@ pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
     });
     match args.replay {
         Some(seed) => replay_seed(args, seed, phases, &options),
-        None => match Job::join(args, seeds(args)?, "graphs")? {
+        None => match RankJob::join(args, seeds(args)?, "graphs")? {
             Some(mut job) => share(args, &mut job, phases, &options),
             None => alone(args, seeds(args)?, phases, &options),
         },
@@ -57,7 +57,7 @@ const ENOUGH: usize = 4;
 /// This rank's part of a campaign.
 fn share(
     args: &SoakArgs,
-    job: &mut Job,
+    job: &mut RankJob,
     phases: impl Iterator<Item = Troubles>,
     options: &SoakOptions,
 ) -> Result<Exit, Failure> {
@@ -145,20 +145,19 @@ fn alone(
     answer(
         Form::from(args.json),
         exit,
-        || text(args, &done) + &interrupt::told(go_on.as_deref()),
+        || text(args, &done) + &interrupt::resume_hint(go_on.as_deref()),
         || campaign_json(args, &done, go_on.as_deref()),
     )
 }
 
-/// The commands that try what an interrupted campaign has not, one behind the other; `None`: it had tried everything.
+/// The commands that try what an interrupted campaign has not, one after the other; `None`: it had tried everything.
 fn go_on(args: &SoakArgs, end: u64, done: &[Campaign]) -> Option<String> {
     let last = done.last()?;
     let from = args.from + last.report.seeds;
     let rest = (from < end).then(|| campaign_words(args, last.troubles, from, end - from));
     let is_behind = last.troubles == Troubles::Some && !args.faults;
-    let behind =
-        is_behind.then(|| campaign_words(args, Troubles::None, args.from, end - args.from));
-    let commands: Vec<_> = rest.into_iter().chain(behind).collect();
+    let after = is_behind.then(|| campaign_words(args, Troubles::None, args.from, end - args.from));
+    let commands: Vec<_> = rest.into_iter().chain(after).collect();
     (!commands.is_empty()).then(|| commands.join(" && "))
 }
 
@@ -281,7 +280,7 @@ fn replay_seed(
         };
         results.push(Replayed { options, result, files });
     }
-    let told = |Replayed { options, result, files }: &Replayed| match result {
+    let shown = |Replayed { options, result, files }: &Replayed| match result {
         Ok(passed) => format!(
             "seed {seed} {}: {}",
             name(options.troubles),
@@ -311,7 +310,7 @@ fn replay_seed(
     answer(
         Form::from(args.json),
         if failed { Exit::Wrong } else { Exit::Pass },
-        || results.iter().map(told).collect::<Vec<_>>().join("\n"),
+        || results.iter().map(shown).collect::<Vec<_>>().join("\n"),
         || json!({ "seed": seed, "scenarios": results.iter().map(told_json).collect::<Vec<_>>() }),
     )
 }

@@ -9,7 +9,7 @@ use pto_check::program::{
     Action, Argument, Condition, OwnedBlockShape, Place, Publish, Step, Task, Tensor, View,
 };
 use pto_graph::{Comparison, ElementType, StartMode};
-use pto_host::virtual_time::soak::{FailedSeed, Node, PublishOrder, Scenario, Troubles};
+use pto_host::virtual_time::soak::{FailedSeed, GraphNode, PublishOrder, Scenario, Troubles};
 use pto_host::{func, soak_timeline};
 
 use crate::errors::Failure;
@@ -89,7 +89,7 @@ fn zero() -> Tensor {
 }
 
 /// One task. `runs`: its predicate, if it has one, is true.
-fn task(node: &Node, (id, kernel_ns): (u32, u64), runs: bool) -> Task {
+fn task(node: &GraphNode, (id, kernel_ns): (u32, u64), runs: bool) -> Task {
     let shape = node.block_shape;
     let kind = match shape {
         Some(shape) if shape.lanes.has(0) => CoreKind::AIC,

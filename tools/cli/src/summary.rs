@@ -13,7 +13,7 @@ use crate::chart::chart;
 use crate::device::Wanted;
 use crate::dump::WrittenDump;
 use crate::errors::{Exit, Failure};
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::predict::Prediction;
 use crate::replay;
 use crate::round::Round;
@@ -99,7 +99,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) inputs: &'a [GivenInput],
     pub(crate) outputs: &'a [WrittenOutput<'a>],
     /// What the tasks called.
-    pub(crate) kernels: &'a Kernels,
+    pub(crate) kernels: &'a KernelSet,
     /// All that the tasks wrote, if that was asked for.
     pub(crate) dump: Option<WrittenDump<'a>>,
     /// The traced run, and its file.
@@ -287,13 +287,13 @@ impl Summary<'_> {
         if verdict.tolerance > 0.0 {
             text += &format!(", {}", errors(verdict));
         }
-        if let Some(place) = &verdict.place {
-            text += &format!("; {place}");
+        if let Some(position) = &verdict.position {
+            text += &format!("; {position}");
         }
         text
     }
 
-    /// A parameter, for people: the number that is meant, where a whole one stands for it.
+    /// A parameter, for people: the number that is meant, where a whole number encodes it.
     fn param_text(&self, name: &str, value: u64) -> String {
         let meant = self.params.meant(name);
         meant.map_or_else(|| format!("{name} {value}"), |meant| format!("{name} {meant}"))
@@ -493,12 +493,12 @@ fn round_json(report: &RunReport) -> Value {
 }
 
 fn verdict_json(verdict: &Verdict) -> Value {
-    let place = verdict.place.as_ref().map(|place| {
+    let position = verdict.position.as_ref().map(|position| {
         json!({
-            "tensor": place.tensor,
-            "index": place.index,
-            "found": place.found,
-            "expected": place.expected,
+            "tensor": position.tensor,
+            "index": position.index,
+            "found": position.found,
+            "expected": position.expected,
         })
     });
     json!({
@@ -508,6 +508,6 @@ fn verdict_json(verdict: &Verdict) -> Value {
         "nan": { "found": verdict.nans.found, "expected": verdict.nans.expected },
         "largest_error": verdict.largest_error,
         "tolerance": verdict.tolerance,
-        "place": place,
+        "place": position,
     })
 }

@@ -16,28 +16,28 @@ use pto_check::{
     Cores, FileProgram, Kind, Options, Rings, Signatures, with_kept_heap, without_recordings,
 };
 use pto_examples::host::job::{Check, GraphSize, Prepared};
-use pto_examples::host::random::Random;
+use pto_examples::host::random::Rng;
 use pto_examples::host::{
-    DType, Description, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes,
-    Tensor, TensorSpec, Together, Verdict,
+    DType, ElementVec, Error, Example, ExampleDescription, Inputs, Needs, ParamSpec, Params,
+    Program, Tensor, TensorSpec, TestSizes, Together, Verdict,
 };
 use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
 use crate::errors::Failure;
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::program;
-use crate::program::{Named, Source};
-use crate::programs::Programs;
+use crate::program::{NamedProgram, ProgramRequest};
+use crate::programs::ProgramSource;
 use crate::tensor_folder::array_of;
 
 /// What is run.
 pub(crate) struct Target {
     pub(crate) example: &'static dyn Example,
-    /// The program, if it stands in a file.
+    /// The program, if it is in a file.
     pub(crate) file: Option<FileProgram>,
     /// What its tasks call.
-    pub(crate) kernels: Kernels,
-    /// The program as it stands in the file, where another one runs that keeps its heap.
+    pub(crate) kernels: KernelSet,
+    /// The program as it is in the file, where another one runs that keeps its heap.
     pub(crate) before: Option<GraphProgram>,
     /// Whether it is a workload, whose tasks are known when its program is recorded.
     is_workload: bool,
@@ -55,40 +55,40 @@ pub(crate) enum Heap {
 impl Target {
     /// An example with the kernels of the library.
     fn of(example: &'static dyn Example) -> Self {
-        let (kernels, is_workload) = (Kernels::default(), false);
+        let (kernels, is_workload) = (KernelSet::default(), false);
         Self { example, file: None, kernels, before: None, is_workload }
     }
 
     /// The example of this name, or the graph file.
     pub(crate) fn find(name: &str, kernels: Option<&Path>, heap: Heap) -> Result<Self, Failure> {
-        let path = match Named::find(name)? {
-            Named::Example(_) if kernels.is_some() => {
+        let path = match NamedProgram::find(name)? {
+            NamedProgram::Example(_) if kernels.is_some() => {
                 return Err(Failure::usage(format!(
                     "--kernels adds kernels for graph files, and the example {name} uses those of the library; leave it out"
                 )));
             }
-            Named::Workload(_) if kernels.is_some() => {
+            NamedProgram::Workload(_) if kernels.is_some() => {
                 return Err(Failure::usage(
                     "--kernels adds kernels for graph files, and a workload has its kernels in its own file; leave it out",
                 ));
             }
-            Named::Workload(_) if heap == Heap::Kept => {
+            NamedProgram::Workload(_) if heap == Heap::Kept => {
                 return Err(Failure::usage(
                     "--dump writes tensors of examples and graph files; for a workload use --output NAME=FILE.npy",
                 ));
             }
-            Named::Example(example) => return Ok(Self::of(example)),
-            Named::Workload(example) => {
+            NamedProgram::Example(example) => return Ok(Self::of(example)),
+            NamedProgram::Workload(example) => {
                 example.warnings().for_each(|warning| eprintln!("warning: '{name}', {warning}"));
                 return Ok(Self { is_workload: true, ..Self::of(example) });
             }
-            Named::Graph(path) => path,
+            NamedProgram::Graph(path) => path,
         };
         let graph = program::read(path)?;
         let before = (heap == Heap::Kept).then(|| graph.clone());
         let is_of_heap = graph.tensors.iter().map(|tensor| tensor.place == Place::Heap).collect();
         let graph = if heap == Heap::Kept { with_kept_heap(&graph).0 } else { graph };
-        let kernels = Kernels::with(kernels)?;
+        let kernels = KernelSet::with(kernels)?;
         let example = FileExample::new(path, (graph, is_of_heap), &kernels)?;
         let file = Some(example.submission.clone());
         // For the rest of the process, as the table of examples is.
@@ -96,8 +96,8 @@ impl Target {
         Ok(Self { example, file, kernels, before, is_workload })
     }
 
-    /// What its tasks are called, in the order in which they are added; none, if nobody named them. `source` is where a workload stands.
-    pub(crate) fn task_names(&self, source: &Source<'_>) -> Vec<String> {
+    /// What its tasks are called, in the order in which they are added; none, if they have no names. `source` is the text of a workload.
+    pub(crate) fn task_names(&self, source: &ProgramRequest<'_>) -> Vec<String> {
         let program = match &self.file {
             Some(file) => without_recordings(file.program()).ok(),
             // That it cannot be recorded, is no reason to lose the timeline.
@@ -106,7 +106,7 @@ impl Target {
         };
         let Some(program) = program else { return Vec::new() };
         let added = program.steps.iter().filter_map(|step| match step.action {
-            Action::Add(place) => Some(program.tasks[place].name.clone().unwrap_or_default()),
+            Action::Add(index) => Some(program.tasks[index].name.clone().unwrap_or_default()),
             _ => None,
         });
         let names: Vec<_> = added.collect();
@@ -114,8 +114,8 @@ impl Target {
     }
 
     /// What the firmware of a device is to have; `None`: the examples.
-    pub(crate) fn programs(&self) -> Option<Programs> {
-        self.file.clone().map(Programs::File)
+    pub(crate) fn programs(&self) -> Option<ProgramSource> {
+        self.file.clone().map(ProgramSource::File)
     }
 
     /// A failure of a run, with the line of the file that was refused.
@@ -156,9 +156,9 @@ struct FileExample {
     submission: FileProgram,
     /// The tensors that can be given: those of the host's.
     inputs: &'static [TensorSpec],
-    /// The tensors that can be had: those, and behind them those of a heap that is kept.
+    /// The tensors that can be had: those, and after them those of a heap that is kept.
     outputs: &'static [TensorSpec],
-    /// By the order of `outputs`: the place of the tensor in the program.
+    /// By the order of `outputs`: the index of the tensor in the program.
     places: Vec<usize>,
 }
 
@@ -171,7 +171,7 @@ impl FileExample {
     fn new(
         path: &Path,
         (graph, is_of_heap): (GraphProgram, Vec<bool>),
-        kernels: &Kernels,
+        kernels: &KernelSet,
     ) -> Result<Self, Failure> {
         let shown = path.display();
         let signatures = kernels.signatures();
@@ -191,15 +191,15 @@ impl FileExample {
         }
         check_views(path, submission.program(), signatures)?;
         let mut specs = specs(submission.program());
-        specs.sort_by_key(|(_, place)| is_of_heap[*place]);
-        let given = specs.iter().filter(|(_, place)| !is_of_heap[*place]).count();
+        specs.sort_by_key(|(_, index)| is_of_heap[*index]);
+        let given = specs.iter().filter(|(_, index)| !is_of_heap[*index]).count();
         let (specs, places): (Vec<_>, Vec<_>) = specs.into_iter().unzip();
         let outputs: &'static [TensorSpec] = Vec::leak(specs);
         Ok(Self { name, submission, inputs: &outputs[..given], outputs, places })
     }
 }
 
-/// Tells each view that is smaller than what its kernel touches, and refuses those that make a race: what a run computes then, depends on which
+/// Warns of each view that is smaller than what its kernel touches, and refuses those that make a race: what a run computes then, depends on which
 /// task is faster.
 fn check_views(path: &Path, graph: &GraphProgram, kernels: Signatures) -> Result<(), Failure> {
     let rings = Rings::of(&Capacities::default().streamed_whole(), BuildMode::CONCURRENT)
@@ -220,25 +220,25 @@ fn check_views(path: &Path, graph: &GraphProgram, kernels: Signatures) -> Result
 /// The tensors of the host's that a NumPy file can hold.
 fn specs(graph: &GraphProgram) -> Vec<(TensorSpec, usize)> {
     let tensors = graph.tensors.iter().enumerate();
-    let spec = |(place, tensor): (usize, &GraphTensor)| {
+    let spec = |(index, tensor): (usize, &GraphTensor)| {
         matches!(tensor.place, Place::Host(_)).then_some(())?;
         let (dtype, shape) = array_of(tensor);
         let dims: Vec<_> = shape.iter().map(|extent| kept(extent.to_string())).collect();
         let name = kept(tensor.name.clone().unwrap_or_else(|| tensor.id.to_string()));
         let help = "a tensor of the file";
-        Some((TensorSpec { name, dtype, dims: Vec::leak(dims), help }, place))
+        Some((TensorSpec { name, dtype, dims: Vec::leak(dims), help }, index))
     };
     tensors.filter_map(spec).collect()
 }
 
 impl Example for FileExample {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: self.name,
             summary: "a graph file",
             program: program_of(self.submission.program()),
             params: PARAMS,
-            sizes: Sizes::OWN,
+            sizes: TestSizes::OWN,
             inputs: self.inputs,
             outputs: self.outputs,
         }
@@ -247,8 +247,8 @@ impl Example for FileExample {
     fn needs(&self, _: &Params) -> Needs {
         let tasks = &self.submission.program().tasks;
         let runs_on = |kind| tasks.iter().any(|task| task.kind == kind);
-        let beside = tasks.iter().any(|task| !task.block_shape.mix.is_empty());
-        let kinds: &[CoreKind] = match (runs_on(CoreKind::AIC), beside || runs_on(CoreKind::AIV)) {
+        let has_mix = tasks.iter().any(|task| !task.block_shape.mix.is_empty());
+        let kinds: &[CoreKind] = match (runs_on(CoreKind::AIC), has_mix || runs_on(CoreKind::AIV)) {
             (true, false) => &[CoreKind::AIC],
             (false, true) => &[CoreKind::AIV],
             _ => CoreKind::ALL,
@@ -277,9 +277,9 @@ impl Example for FileExample {
         self.submission.place(&addresses);
         let mut contents: Vec<Vec<u8>> = blocks.iter().map(|block| vec![0; block.len()]).collect();
         let mut tensors = Vec::new();
-        for (number, (spec, place)) in self.outputs.iter().zip(&self.places).enumerate() {
-            let Some((block, offset)) = self.submission.place_of(*place) else { continue };
-            let bytes = self.submission.program().tensors[*place].bytes;
+        for (number, (spec, tensor)) in self.outputs.iter().zip(&self.places).enumerate() {
+            let Some((block, offset)) = self.submission.place_of(*tensor) else { continue };
+            let bytes = self.submission.program().tensors[*tensor].bytes;
             let range = index(offset)..index(offset + bytes);
             let held = HeldTensor { spec, block, range };
             if number < self.inputs.len() {
@@ -315,7 +315,7 @@ fn size_of(graph: &GraphProgram) -> GraphSize {
     let tasks = graph.task_count() as u64;
     let arg_words = graph.tasks.iter().map(Task::arg_words).sum();
     let after: usize = graph.tasks.iter().map(|task| task.after.len()).sum();
-    // A line of the file has one edge at most beside those of its task, and a kernel of a chain one to the next.
+    // A line of the file has one edge at most in addition to those of its task, and a kernel of a chain one to the next.
     let edges = (after + graph.steps.len()) as u64 + tasks;
     GraphSize { tasks, arg_words, edges }
 }
@@ -339,13 +339,13 @@ impl HeldTensor {
         let held = match (given, self.spec.dtype) {
             (Some(tensor), _) => tensor.bytes(),
             (None, DType::F32) => {
-                let units = Random::new(seed, self.spec.name).units(bytes.len() / 4);
+                let units = Rng::new(seed, self.spec.name).units(bytes.len() / 4);
                 units.into_iter().flat_map(f32::to_le_bytes).collect()
             }
             (None, _) => return,
         };
-        for (place, byte) in bytes.iter_mut().zip(held) {
-            *place = byte;
+        for (target, byte) in bytes.iter_mut().zip(held) {
+            *target = byte;
         }
     }
 
@@ -354,7 +354,7 @@ impl HeldTensor {
         let shape: Vec<u64> = self.spec.dims.iter().filter_map(|dim| dim.parse().ok()).collect();
         let bytes = index(shape.iter().product()) * self.spec.dtype.bytes();
         let held = block.get(self.range.clone())?.get(..bytes)?;
-        Tensor::new(shape, Elements::from_bytes(self.spec.dtype, held))
+        Tensor::new(shape, ElementVec::from_bytes(self.spec.dtype, held))
     }
 }
 

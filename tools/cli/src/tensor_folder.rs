@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use pto_abi::GmAddr;
 use pto_check::program::Tensor as GraphTensor;
-use pto_examples::host::{DType, Elements, Tensor};
+use pto_examples::host::{DType, ElementVec, Tensor};
 use pto_graph::ElementType;
 use pto_host::Device;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::{npy, output_file};
 /// The file that says what the others are.
 const INDEX: &str = "index.json";
 
-/// What stands in the index beside the tensors.
+/// What is in the index in addition to the tensors.
 pub(crate) struct Heading<'a> {
     /// What the folder is for.
     pub(crate) format: &'a str,
@@ -31,7 +31,7 @@ pub(crate) struct Located<'a> {
     pub(crate) tensor: &'a GraphTensor,
     pub(crate) address: GmAddr,
     /// `host`, or `heap`.
-    pub(crate) place: &'static str,
+    pub(crate) origin: &'static str,
 }
 
 /// Makes the folder, where it is not there; nothing runs for one that cannot be filled in the end.
@@ -81,7 +81,7 @@ pub(crate) fn write(
     })
 }
 
-fn entry(Located { tensor, place, .. }: &Located<'_>, file: &str, array: &Tensor) -> Value {
+fn entry(Located { tensor, origin, .. }: &Located<'_>, file: &str, array: &Tensor) -> Value {
     json!({
         "name": tensor.name,
         "id": tensor.id,
@@ -89,7 +89,7 @@ fn entry(Located { tensor, place, .. }: &Located<'_>, file: &str, array: &Tensor
         "element": tensor.element.name(),
         "dtype": array.dtype().name(),
         "shape": array.shape(),
-        "place": place,
+        "place": origin,
     })
 }
 
@@ -110,7 +110,7 @@ fn file_name(tensor: &GraphTensor, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// The tensor as it stands in memory now.
+/// The tensor as it is in memory now.
 fn read(Located { tensor, address, .. }: &Located<'_>, device: &Device) -> Result<Tensor, Failure> {
     let (dtype, shape) = array_of(tensor);
     let count: u64 = shape.iter().product();
@@ -118,7 +118,7 @@ fn read(Located { tensor, address, .. }: &Located<'_>, device: &Device) -> Resul
     let bytes = usize::try_from(count * dtype.bytes() as u64).map_err(|_| too_large())?;
     let mut held = vec![0; bytes];
     device.copy_from_device(*address, &mut held)?;
-    Tensor::new(shape, Elements::from_bytes(dtype, &held)).ok_or_else(too_large)
+    Tensor::new(shape, ElementVec::from_bytes(dtype, &held)).ok_or_else(too_large)
 }
 
 /// The type and the extents of a tensor in a NumPy file: without a shape it is one row, and halves of floats are their bits.

@@ -90,8 +90,8 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// Text in lines of at most so many characters, where words allow it. What a line continues stands below its last column that begins in the
-/// left half, so that the value of a name stays beside the name.
+/// Text in lines of at most so many characters, where words allow it. What a line continues is below its last column that begins in the
+/// left half, so that the value of a name stays next to the name.
 pub(crate) fn folded(text: &str, columns: usize) -> String {
     text.split_inclusive('\n').map(|line| folded_line(line, columns)).collect()
 }
@@ -110,13 +110,13 @@ fn folded_line(line: &str, columns: usize) -> String {
         let space = (indent + 1..=columns).rev().find(is_space);
         let space = space.or_else(|| (columns..rest.len()).find(is_space));
         let Some(space) = space else { break };
-        let behind: Vec<char> =
+        let after: Vec<char> =
             rest.split_off(space).into_iter().skip_while(|c| *c == ' ').collect();
         folded.extend(rest);
         folded = folded.trim_end().to_owned();
         folded.push('\n');
         rest = vec![' '; indent];
-        rest.extend(behind);
+        rest.extend(after);
     }
     folded.extend(rest);
     folded
@@ -135,7 +135,7 @@ pub(crate) fn plain(text: &str) -> String {
     safe
 }
 
-/// JSON without what a terminal would obey. Such letters stand in strings alone, and JSON has a form of its own for them.
+/// JSON without what a terminal would obey. Such letters are in strings alone, and JSON has a form of its own for them.
 pub(crate) fn plain_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -190,8 +190,8 @@ mod tests {
     #[test]
     fn long_lines_go_on_below_their_value() {
         let text = "title\n\n  runtime      aicpu_build_graph, concurrent, lock-free fanout\n";
-        let told = "title\n\n  runtime      aicpu_build_graph,\n               concurrent, lock-free\n               fanout\n";
-        assert_eq!(folded(text, 40), told);
+        let expected = "title\n\n  runtime      aicpu_build_graph,\n               concurrent, lock-free\n               fanout\n";
+        assert_eq!(folded(text, 40), expected);
         assert_eq!(folded(text, 80), text);
         let word = "x".repeat(100);
         assert_eq!(folded(&format!("a {word} b\n"), 40), format!("a\n{word}\nb\n"));

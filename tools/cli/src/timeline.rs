@@ -103,8 +103,8 @@ pub(crate) fn keep_in(
     let trace = facts(trace);
     match output_file::write(path, |to| file::write(&trace, to)) {
         Ok(()) => {
-            let told = format!("The timeline up to the fault is in {}.", path.display());
-            failure.and(told).kept_in(path)
+            let notice = format!("The timeline up to the fault is in {}.", path.display());
+            failure.and(notice).kept_in(path)
         }
         Err(unwritten) => failure.and(unwritten.message()),
     }

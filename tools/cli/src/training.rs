@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
-use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
+use pto_examples::training_loop::{Layouts, NAME, Report, Training, TrainingSizes};
 use pto_host::timeline::Trace;
 use pto_host::{RunOptions, Session, SessionOptions};
 use serde_json::{Map, Value, json};
@@ -13,8 +13,8 @@ use crate::args::RunArgs;
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::kernels::Kernels;
-use crate::output::answer_beside;
+use crate::kernels::KernelSet;
+use crate::output::answer_with_failures;
 use crate::output_file;
 use crate::request::check_unique;
 use crate::text::{bytes, counted, duration, grouped, table};
@@ -24,12 +24,13 @@ use crate::{timeline, virtual_time};
 pub(crate) const SUMMARY: &str =
     "a model, trained by three programs in a loop that were compiled apart; both kinds of cores";
 
-/// A parameter, as the list of examples tells it: name, default, what is allowed, what it is.
+/// A parameter, as the list of examples shows it: name, default, what is allowed, what it is.
 pub(crate) type Param = [String; 4];
 
 /// The parameters.
 pub(crate) fn parameters() -> [Param; 8] {
-    let Sizes { batch, inner, outer, tile, iterations, rate, seed } = Sizes::default();
+    let TrainingSizes { batch, inner, outer, tile, iterations, rate, seed } =
+        TrainingSizes::default();
     let size = |name: &str, default: u64, most: u64, what: &str| {
         let range = format!("1 to {}", grouped(most));
         [name.to_owned(), grouped(default), range, what.to_owned()]
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         }
     }
     let mut device = wanted.open(None)?;
-    Kernels::default().register(&mut device)?;
+    KernelSet::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.session_aicpu()),
         task_budget: args.task_budget_ms,
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))
         .map_err(|failure| timeline::keep(failure, args, &wanted, |_| ()))?;
     let failures = trained.report.failures();
-    // Whatever becomes of the file, the result is told.
+    // The result is reported even if the file cannot be written.
     let written = args.trace.as_ref().map(|path| trained.write_timeline(path, args, &wanted));
     let unwritten = written.and_then(Result::err);
     let exit = match (failures.is_empty(), &unwritten) {
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         (true, Some(_)) => Exit::Internal,
         (true, None) => Exit::Pass,
     };
-    answer_beside(
+    answer_with_failures(
         Form::from(args.json),
         exit,
         &unwritten.iter().collect::<Vec<_>>(),
@@ -134,7 +135,7 @@ impl Trained {
 }
 
 /// All rounds, and what they took on this machine.
-fn trained(session: &Session, sizes: Sizes, layouts: Layouts) -> Result<Trained, Failure> {
+fn trained(session: &Session, sizes: TrainingSizes, layouts: Layouts) -> Result<Trained, Failure> {
     let mut training = Training::new(session, sizes, layouts)?;
     let begun = Instant::now();
     for _ in 0..sizes.iterations {
@@ -172,8 +173,8 @@ const MOST_ELEMENTS: u64 = 1 << 26;
 const MOST_ROUNDS: u64 = 1_000_000;
 
 /// Sizes whose matrices this machine and the device can hold.
-fn check_sizes(sizes: &Sizes) -> Result<(), Failure> {
-    let Sizes { batch, inner, outer, tile, iterations, rate, .. } = *sizes;
+fn check_sizes(sizes: &TrainingSizes) -> Result<(), Failure> {
+    let TrainingSizes { batch, inner, outer, tile, iterations, rate, .. } = *sizes;
     let bounds = [
         ("batch", batch, MOST_EXTENT),
         ("inner", inner, MOST_EXTENT),
@@ -200,9 +201,9 @@ fn check_sizes(sizes: &Sizes) -> Result<(), Failure> {
 }
 
 /// The parameters: `layouts=differ`, and numbers.
-fn params(args: &RunArgs) -> Result<(Sizes, Layouts), Failure> {
+fn params(args: &RunArgs) -> Result<(TrainingSizes, Layouts), Failure> {
     check_unique("--param", args.params.iter().map(|(name, _)| name))?;
-    let (mut sizes, mut layouts) = (Sizes::default(), Layouts::Same);
+    let (mut sizes, mut layouts) = (TrainingSizes::default(), Layouts::Same);
     for (name, text) in &args.params {
         let wrong = |what: &str| Failure::usage(format!("--param {name}: '{text}' is not {what}"));
         let number = || {

@@ -42,23 +42,25 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
             args.traces.len()
         )));
     }
-    if !is_one && (args.text || form == Shown::Picture) {
+    if !is_one && (args.text || form == ViewOutput::Picture) {
         return Err(Failure::usage(
             "a chart or a picture shows one run, and several are given; give one trace, or leave --text and --svg out to get a page of all",
         ));
     }
     let runs = match of_ranks {
-        Some(trace) => vec![Run::of(first, trace)?],
-        None => args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?,
+        Some(trace) => vec![SavedRun::of(first, trace)?],
+        None => {
+            args.traces.iter().map(|path| SavedRun::read(path)).collect::<Result<Vec<_>, _>>()?
+        }
     };
     let (made, extension) = match form {
-        Shown::Picture => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
-        Shown::Page => (page(&runs), "html"),
+        ViewOutput::Picture => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
+        ViewOutput::Page => (page(&runs), "html"),
     };
     if args.output.as_deref().is_some_and(output_file::is_standard_output) {
         return say(made);
     }
-    let path = args.output.clone().unwrap_or_else(|| input_file::beside(first, extension));
+    let path = args.output.clone().unwrap_or_else(|| input_file::sibling(first, extension));
     output_file::write(&path, |to| to.write_all(made.as_bytes()))?;
     say(path.display().to_string())
 }
@@ -77,33 +79,33 @@ fn merged(paths: &[PathBuf]) -> Result<Option<Trace>, Failure> {
 
 /// What a file shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum ViewOutput {
     Page,
     Picture,
 }
 
 /// What was asked for: by a flag, or by the name of the file.
-fn form(args: &ViewArgs) -> Result<Shown, Failure> {
-    let known = [("html", Shown::Page), ("svg", Shown::Picture)];
+fn form(args: &ViewArgs) -> Result<ViewOutput, Failure> {
+    let known = [("html", ViewOutput::Page), ("svg", ViewOutput::Picture)];
     let named = args.output.as_deref().map(|path| output_file::form_of(path, &known));
     match (named.transpose()?.flatten(), args.svg) {
-        (Some(Shown::Page), true) => Err(Failure::usage(
+        (Some(ViewOutput::Page), true) => Err(Failure::usage(
             "--svg writes a picture, and the name of the file ends with .html; leave --svg out, or end the name with .svg",
         )),
         (Some(shown), _) => Ok(shown),
-        (None, true) => Ok(Shown::Picture),
-        (None, false) => Ok(Shown::Page),
+        (None, true) => Ok(ViewOutput::Picture),
+        (None, false) => Ok(ViewOutput::Page),
     }
 }
 
 /// A trace and its numbers.
-struct Run {
+struct SavedRun {
     name: String,
     trace: Trace,
     analysis: Analysis,
 }
 
-impl Run {
+impl SavedRun {
     fn read(path: &Path) -> Result<Self, Failure> {
         Self::of(path, timeline::read(path)?)
     }
@@ -117,13 +119,13 @@ impl Run {
     }
 }
 
-fn page(runs: &[Run]) -> String {
-    if let [Run { trace, analysis, .. }] = runs {
+fn page(runs: &[SavedRun]) -> String {
+    if let [SavedRun { trace, analysis, .. }] = runs {
         return html::page(trace, analysis);
     }
     let shown: Vec<_> = runs
         .iter()
-        .map(|Run { name, trace, analysis }| ShownRun { name, trace, analysis })
+        .map(|SavedRun { name, trace, analysis }| ShownRun { name, trace, analysis })
         .collect();
     html::page_of(&shown)
 }

@@ -12,7 +12,7 @@ use crate::replay;
 use crate::round::Round;
 use crate::text::{duration, grouped};
 
-/// A run in virtual time, as it is told.
+/// The report of a run in virtual time.
 #[derive(Clone, Copy)]
 pub(crate) struct VirtualRun<'a> {
     /// How it was made.
@@ -42,7 +42,7 @@ impl<'a> VirtualRun<'a> {
         self.options.injection.is_some() && self.report.injections == 0
     }
 
-    /// The hash of the run's trace, as it is told.
+    /// The hash of the run's trace, as text.
     pub(crate) fn trace_hash(&self) -> String {
         format!("{:016x}", self.report.trace_hash)
     }
@@ -95,7 +95,7 @@ impl<'a> VirtualRun<'a> {
         let aicpu = report.aicpu_ns_per_kernel(self.builders);
         row("AICPU", format!("{aicpu:.0} ns a kernel in schedulers"));
         if let Some(injection) = self.options.injection {
-            row("fault", told(&injection, report));
+            row("fault", injected_text(&injection, report));
         }
         for violation in report.violations.iter().take(3) {
             row("VIOLATION", violation.to_string());
@@ -168,7 +168,7 @@ impl<'a> VirtualRun<'a> {
     }
 }
 
-fn told(injection: &Injection, report: &VirtualReport) -> String {
+fn injected_text(injection: &Injection, report: &VirtualReport) -> String {
     match report.injections {
         0 if injection.trouble.is_builders() => {
             format!("{injection} did NOT happen: the program has no such task")
@@ -178,13 +178,13 @@ fn told(injection: &Injection, report: &VirtualReport) -> String {
     }
 }
 
-/// What a run that failed says beside its fault, if it was one in virtual time.
+/// What a run that failed says in addition to its fault, if it was one in virtual time.
 pub(crate) fn tell_failed(failure: Failure, options: Option<&VirtualOptions>) -> Failure {
     let Some(options) = options.filter(|_| failure.is_fault()) else { return failure };
     let mut sentences = Vec::new();
     if let Some(report) = failure.virtual_report() {
-        let injected = options.injection.map(|injection| told(&injection, report));
-        sentences.extend(injected.map(|told| format!("Injected: {told}.")));
+        let injected = options.injection.map(|injection| injected_text(&injection, report));
+        sentences.extend(injected.map(|injected_text| format!("Injected: {injected_text}.")));
         sentences.extend(report.violations.iter().map(|found| format!("Violated: {found}.")));
         let (hash, makespan) = (report.trace_hash, time(report.makespan_ns));
         sentences.push(format!("Trace hash {hash:016x}, {makespan} of virtual time."));

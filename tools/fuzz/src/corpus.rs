@@ -1,4 +1,4 @@
-//! The inputs that stand in the repository.
+//! The inputs that are in the repository.
 
 use std::fs;
 use std::io;

@@ -83,14 +83,14 @@ impl Mutator {
     }
 
     fn flip(&mut self, bytes: &mut [u8]) {
-        if let Some(at) = self.place(bytes) {
+        if let Some(at) = self.pick_position(bytes) {
             bytes[at] ^= 1 << self.below(8);
         }
     }
 
     /// A number of 1, 2, 4 or 8 bytes becomes one of [`EDGES`].
     fn set_edge(&mut self, bytes: &mut [u8]) {
-        let Some(at) = self.place(bytes) else { return };
+        let Some(at) = self.pick_position(bytes) else { return };
         let width = 1 << self.below(4);
         let number = EDGES[self.below(EDGES.len())].to_le_bytes();
         // Fields are aligned more often than not.
@@ -102,7 +102,7 @@ impl Mutator {
 
     /// A run of digits becomes one of [`EDGE_TEXTS`].
     fn set_number_text(&mut self, bytes: &mut Vec<u8>) {
-        let Some(from) = self.place(bytes) else { return };
+        let Some(from) = self.pick_position(bytes) else { return };
         let digit = |byte: &u8| byte.is_ascii_digit();
         let Some(start) = bytes[from..].iter().position(digit).map(|at| from + at) else { return };
         let length = bytes[start..].iter().take_while(|byte| digit(byte)).count();
@@ -137,7 +137,7 @@ impl Mutator {
         }
     }
 
-    fn place(&mut self, bytes: &[u8]) -> Option<usize> {
+    fn pick_position(&mut self, bytes: &[u8]) -> Option<usize> {
         (!bytes.is_empty()).then(|| self.below(bytes.len()))
     }
 

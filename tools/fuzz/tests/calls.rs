@@ -27,7 +27,7 @@ fn of_cpp() {
     calls("cpp", "1", "16000");
 }
 
-/// A mistake is found, and told with its seed and the one call that it takes.
+/// A mistake is found, and reported with its seed and the one call that it takes.
 #[test]
 fn a_script_that_fails_is_made_shorter() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pto-fuzz-calls"));

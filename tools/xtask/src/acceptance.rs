@@ -1,7 +1,7 @@
 //! The public project PTO-WSP, unmodified, from a folder that the user names, against our package `pto_wsp`: its examples with
 //! their cycles, its Python tests, and a table of both.
 //!
-//! The folder's tests look for a package beside them. So tests and examples are copied to the target folder, without it.
+//! The folder's tests look for a package next to them. So tests and examples are copied to the target folder, without it.
 
 use std::fmt::Write as _;
 use std::path::Path;

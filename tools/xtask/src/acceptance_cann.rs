@@ -1,7 +1,7 @@
 //! `acceptance --cann DIR`: the public samples of the vendor's runtime, compiled unmodified against our headers and run on our library.
 //!
 //! Nothing of the samples is in the project: the caller names the folder `example` of a checkout (commit 681ef76 is what the table was made for).
-//! Kernels stand behind functions of the host, which `bindings/acl/tests/samples/kernels.cpp` has.
+//! Kernels follow functions of the host, which `bindings/acl/tests/samples/kernels.cpp` has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// How long a program may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A sample: its folder below `example`, sources beside its own, and its programs: source, arguments, devices.
+/// A sample: its folder below `example`, further sources, and its programs: source, arguments, devices.
 struct Sample {
     folder: &'static str,
     more: &'static [&'static str],
@@ -98,7 +98,7 @@ const SAMPLES: &[Sample] = &[
 const OPERATORS: &str = "needs operators (aclnn)";
 const TIER_3: &str = "needs functions of tier 3 that are not supported";
 const COMPILER: &str = "reads binaries of the vendor's compiler";
-const LIBRARIES: &str = "needs libraries beside the runtime";
+const LIBRARIES: &str = "needs libraries in addition to the runtime";
 const LATER: &str = "is later than the commit of this table, and was not tried";
 
 /// Samples that are not run, and why: a folder, or the beginning of its name.
@@ -175,7 +175,7 @@ fn has_row(name: &str) -> bool {
 }
 
 /// Where things are.
-struct Places {
+struct AcceptancePaths {
     example: PathBuf,
     root: PathBuf,
     target: PathBuf,
@@ -189,7 +189,8 @@ pub(crate) fn run(root: &Path, target: &Path, folder: &Path) -> Result<(), Strin
         return Err(format!("{} has no samples: name a checkout of the runtime", folder.display()));
     }
     let example = fs::canonicalize(example).map_err(|error| error.to_string())?;
-    let places = Places { example, root: root.to_path_buf(), target: target.to_path_buf() };
+    let places =
+        AcceptancePaths { example, root: root.to_path_buf(), target: target.to_path_buf() };
     build()?;
     places.link_libraries()?;
     let mut failed = 0;
@@ -226,7 +227,7 @@ fn build() -> Result<(), String> {
     }
 }
 
-impl Places {
+impl AcceptancePaths {
     fn libraries(&self) -> PathBuf {
         self.target.join("acceptance-cann/lib")
     }

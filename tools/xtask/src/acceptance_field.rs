@@ -11,7 +11,7 @@ use crate::python;
 /// How many scene cases have to pass, of the 213 that the programs' own lists name a simulator for.
 const NEEDED: usize = 180;
 
-/// What the programs need beside the wheel, by Debian's names.
+/// What the programs need in addition to the wheel, by Debian's names.
 const FROM_DEBIAN: [&str; 6] = [
     "python3-torch",
     "python3-numpy",

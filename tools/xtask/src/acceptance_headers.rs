@@ -15,7 +15,7 @@ const SUITE: &[&str] =
     &["main.c", "basics.c", "streams.c", "memory.c", "order.c", "kernels.c", "tiles.c", "rest.c"];
 
 /// A structure as the table has it.
-struct Layout {
+struct TableLayout {
     name: &'static str,
     bytes: &'static str,
     fields: Vec<(&'static str, &'static str)>,
@@ -24,7 +24,7 @@ struct Layout {
 
 /// What the headers say of a structure.
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
+enum HeaderMatch {
     Same,
     /// Size and offsets are not all the same, or do not compile: what the compiler says first.
     Differs(String),
@@ -41,10 +41,10 @@ pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
     let mut counts = [0; 3];
     for (layout, outcome) in &outcomes {
         let (index, text) = match outcome {
-            Outcome::Same => (0, format!("{} bytes, the same", layout.bytes)),
-            Outcome::Differs(why) => (1, format!("differs: {why}")),
-            Outcome::Missing if layout.is_ours => (2, "in no header".to_owned()),
-            Outcome::Missing => (2, "in no header; it is of the driver's packages".to_owned()),
+            HeaderMatch::Same => (0, format!("{} bytes, the same", layout.bytes)),
+            HeaderMatch::Differs(why) => (1, format!("differs: {why}")),
+            HeaderMatch::Missing if layout.is_ours => (2, "in no header".to_owned()),
+            HeaderMatch::Missing => (2, "in no header; it is of the driver's packages".to_owned()),
         };
         counts[index] += 1;
         println!("{:32} {text}", layout.name);
@@ -88,15 +88,15 @@ fn compile_suite(headers: &[(PathBuf, String)]) -> Result<(), String> {
     Ok(())
 }
 
-fn layouts() -> Vec<Layout> {
+fn layouts() -> Vec<TableLayout> {
     let layout = |row: &'static str| {
-        let [name, bytes, fields, place] = row.split('\t').collect::<Vec<_>>().try_into().ok()?;
+        let [name, bytes, fields, origin] = row.split('\t').collect::<Vec<_>>().try_into().ok()?;
         let fields = fields.split_whitespace().map(|field| field.split_once('@'));
-        Some(Layout {
+        Some(TableLayout {
             name,
             bytes,
             fields: fields.collect::<Option<_>>()?,
-            is_ours: place == "ours",
+            is_ours: origin == "ours",
         })
     };
     let read = |row| layout(row).unwrap_or_else(|| panic!("no structure: {row:?}"));
@@ -129,10 +129,10 @@ fn headers(folder: &Path) -> Result<Vec<(PathBuf, String)>, String> {
 }
 
 fn compare(
-    layouts: Vec<Layout>,
+    layouts: Vec<TableLayout>,
     headers: &[(PathBuf, String)],
     work: &Path,
-) -> Result<Vec<(Layout, Outcome)>, String> {
+) -> Result<Vec<(TableLayout, HeaderMatch)>, String> {
     let compared = layouts.into_iter().map(|layout| {
         let outcome = outcome(&layout, headers, work)?;
         Ok((layout, outcome))
@@ -141,14 +141,18 @@ fn compare(
 }
 
 /// Of several headers that define a structure, one that agrees counts: others may be of other programs.
-fn outcome(layout: &Layout, headers: &[(PathBuf, String)], work: &Path) -> Result<Outcome, String> {
-    let mut first = Outcome::Missing;
+fn outcome(
+    layout: &TableLayout,
+    headers: &[(PathBuf, String)],
+    work: &Path,
+) -> Result<HeaderMatch, String> {
+    let mut first = HeaderMatch::Missing;
     for (path, _) in headers.iter().filter(|(_, text)| defines(text, layout.name)) {
         let outcome = compile(layout, path, headers, work)?;
-        if outcome == Outcome::Same {
+        if outcome == HeaderMatch::Same {
             return Ok(outcome);
         }
-        if first == Outcome::Missing {
+        if first == HeaderMatch::Missing {
             first = outcome;
         }
     }
@@ -158,19 +162,19 @@ fn outcome(layout: &Layout, headers: &[(PathBuf, String)], work: &Path) -> Resul
 /// Whether a text ends a structure or a union with this name: `} NAME;`, or begins one: `struct NAME {`.
 fn defines(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
-        let (before, behind) = (text[..at].trim_end(), text[at + name.len()..].trim_start());
-        before.ends_with('}') && behind.starts_with(';')
-            || (before.ends_with("struct") || before.ends_with("union")) && behind.starts_with('{')
+        let (before, after) = (text[..at].trim_end(), text[at + name.len()..].trim_start());
+        before.ends_with('}') && after.starts_with(';')
+            || (before.ends_with("struct") || before.ends_with("union")) && after.starts_with('{')
     })
 }
 
 fn compile(
-    layout: &Layout,
+    layout: &TableLayout,
     header: &Path,
     headers: &[(PathBuf, String)],
     work: &Path,
-) -> Result<Outcome, String> {
-    let Layout { name, bytes, fields, .. } = layout;
+) -> Result<HeaderMatch, String> {
+    let TableLayout { name, bytes, fields, .. } = layout;
     let mut text = format!(
         "#include <cstddef>\n#include <cstdint>\n#include \"{}\"\nstatic_assert(sizeof({name}) == {bytes}, \"the size of {name} is not {bytes}\");\n",
         header.display()
@@ -190,14 +194,14 @@ fn compile(
     let output = command.arg(&source).output();
     let output = output.map_err(|error| format!("c++ cannot be started: {error}"))?;
     if output.status.success() {
-        return Ok(Outcome::Same);
+        return Ok(HeaderMatch::Same);
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let line = said.lines().find(|line| line.contains("error")).unwrap_or(&said);
-    Ok(Outcome::Differs(line.rsplit("error: ").next().unwrap_or(line).to_owned()))
+    Ok(HeaderMatch::Differs(line.rsplit("error: ").next().unwrap_or(line).to_owned()))
 }
 
-/// Where a header may look for others: the folders above it, and those that headers stand in, the nearest first.
+/// Where a header may look for others: the folders above it, and those that headers are in, the nearest first.
 fn folders(header: &Path, headers: &[(PathBuf, String)]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = headers
         .iter()
@@ -215,11 +219,11 @@ fn folders(header: &Path, headers: &[(PathBuf, String)]) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, compare, headers, layouts};
+    use super::{HeaderMatch, compare, headers, layouts};
     use std::fs;
     use std::path::Path;
 
-    fn outcomes(folder: &Path) -> Vec<(&'static str, bool, Outcome)> {
+    fn outcomes(folder: &Path) -> Vec<(&'static str, bool, HeaderMatch)> {
         let work = tempfile::tempdir().expect("a folder");
         let found = compare(layouts(), &headers(folder).expect("headers"), work.path());
         let found = found.expect("a compiler").into_iter();
@@ -230,7 +234,7 @@ mod tests {
     fn our_headers_have_every_structure_that_is_ours() {
         let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/acl/include");
         for (name, is_ours, outcome) in outcomes(&include) {
-            let wanted = if is_ours { Outcome::Same } else { Outcome::Missing };
+            let wanted = if is_ours { HeaderMatch::Same } else { HeaderMatch::Missing };
             assert_eq!(outcome, wanted, "{name}");
         }
     }
@@ -259,21 +263,23 @@ mod tests {
             &found.expect("a structure of the table").2
         };
         // The header as a whole does not compile because of its last line.
-        assert!(matches!(of("rtDevBinary_t"), Outcome::Differs(why) if why.contains("rtArgsEx_t")));
-        assert_eq!(of("rtArgsEx_t"), &Outcome::Missing);
+        assert!(
+            matches!(of("rtDevBinary_t"), HeaderMatch::Differs(why) if why.contains("rtArgsEx_t"))
+        );
+        assert_eq!(of("rtArgsEx_t"), &HeaderMatch::Missing);
         let text = fs::read_to_string(folder.path().join("runtime/inner/kernel.h")).expect("text");
         write("runtime/inner/kernel.h", &text.replace("rtArgsEx_t;", ""));
         let found = outcomes(folder.path());
         let of = |name: &str| &found.iter().find(|(known, ..)| *known == name).expect("one").2;
-        assert_eq!(of("rtDevBinary_t"), &Outcome::Same);
+        assert_eq!(of("rtDevBinary_t"), &HeaderMatch::Same);
         // Sixteen bytes as well, because of the alignment.
-        assert_eq!(of("rtLoadBinaryConfig_t"), &Outcome::Same);
+        assert_eq!(of("rtLoadBinaryConfig_t"), &HeaderMatch::Same);
         for (name, why) in [
             ("rtKernelLaunchCfg_t", "the size of rtKernelLaunchCfg_t is not 16"),
             ("rtTaskCfgInfo_t", "the size of rtTaskCfgInfo_t is not 16"),
         ] {
             assert!(
-                matches!(of(name), Outcome::Differs(said) if said.contains(why)),
+                matches!(of(name), HeaderMatch::Differs(said) if said.contains(why)),
                 "{:?}",
                 of(name)
             );

@@ -1,7 +1,7 @@
 //! The programs in C++ of the field's interface under AddressSanitizer: an orchestration or a kernel that reads or writes beyond its memory is a failure.
 //!
 //! `g++` compiles the programs with the sanitizer, and the test that loads them runs with its library in front. It sees what the programs have on stacks and heaps, and not the
-//! device's memory, which is one mapping. A program with a planted mistake shows that the sanitizer is there: the step fails where it is not told.
+//! device's memory, which is one mapping. A program with a planted mistake shows that the sanitizer is there: the step fails where the sanitizer does not report it.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,9 +13,9 @@ use crate::race::succeed;
 
 /// The variable by which cargo starts tests through another program.
 const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
-/// Programs leak on purpose where they fail. Signals are caught by the library, which tells them.
+/// Programs leak on purpose where they fail. The library catches signals and reports them.
 const SANITIZER_OPTIONS: &str = "detect_leaks=0,handle_segv=0,handle_sigfpe=0,handle_abort=0";
-/// A test whose program reads behind what it has allocated, which nobody but the sanitizer sees.
+/// A test whose program reads past its allocation, which only the sanitizer sees.
 const PLANTED: &str = "programs::the_sanitizer_sees_a_planted_mistake";
 /// What the sanitizer says of it.
 const SAID: &str = "AddressSanitizer: heap-buffer-overflow";
@@ -24,7 +24,7 @@ const SAID: &str = "AddressSanitizer: heap-buffer-overflow";
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     packages::install(&[packages::CXX], &|sentence| println!("{sentence}"))
         .map_err(|why| why.to_string())?;
-    // The library of C++ stands beside the sanitizer's: it is loaded with the programs otherwise, behind the moment in which the
+    // The library of C++ is next to the sanitizer's: otherwise it is loaded with the programs, after the moment in which the
     // sanitizer looks for the functions that throw.
     let libraries = format!("{}:{}", library("libasan.so")?, library("libstdc++.so.6")?);
     let all = tests(root, &libraries, &[]).status();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What holds for every build of the suite, as variables of cargo. Nothing is built a second time in a run, so that what a later build could
-/// reuse costs time and room; and a crate in one piece takes a third less time of processors than in sixteen (docs/decisions/suite.md). Somebody who edits and
+/// reuse costs time and room; and a crate in one piece takes a third less time of processors than in sixteen (docs/decisions/suite.md). A developer who edits and
 /// builds again and again is better served by cargo's defaults.
 const BUILT_ONCE: [(&str, &str); 3] = [
     ("CARGO_INCREMENTAL", "0"),

@@ -1,6 +1,6 @@
 //! The long search for input that breaks something: libFuzzer with AddressSanitizer, over one target of `tools/fuzz`.
 //!
-//! The compiler in use is told to accept the options of a nightly one, so that no other one is needed. What libFuzzer finds
+//! The compiler in use gets the environment variable to accept the options of a nightly one, so that no other one is needed. What libFuzzer finds
 //! worth keeping goes to `target/fuzz/found`, and what breaks the target to `target/fuzz/broken`.
 //!
 //! `calls` is no such target: it makes calls of a public interface by seeds, in processes that are watched, and needs no special build.

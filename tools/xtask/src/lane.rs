@@ -1,7 +1,7 @@
-//! The second lane of the suite: steps that need nothing of the others but the build of the tests, in a process beside these.
+//! The second lane of the suite: steps that need nothing of the others but the build of the tests, in a process of their own that runs at the same time.
 //!
 //! Most steps leave a processor idle for a part of their time: while one large crate compiles, while one test waits. What the second lane prints
-//! goes to a file, and is shown as a whole when the first lane has come to its end: the lines of two processes mixed would tell nobody anything.
+//! goes to a file, and is shown as a whole when the first lane has come to its end: mixed lines of two processes could not be read.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -15,13 +15,13 @@ use crate::steps::Step;
 pub(crate) const ARGUMENT: &str = "--apart";
 
 /// The two steps of the first lane of a command that start the second one and wait for it.
-pub(crate) fn beside(command: &'static str, target: &Path) -> [Step; 2] {
+pub(crate) fn parallel(command: &'static str, target: &Path) -> [Step; 2] {
     let log = target.join("apart.log");
-    let lane: Rc<RefCell<Option<Lane>>> = Rc::default();
+    let lane: Rc<RefCell<Option<LaneProcess>>> = Rc::default();
     let started = Rc::clone(&lane);
     let start = Step::call("steps apart, begun", move || {
         println!("cargo xtask {command} {ARGUMENT}, which prints to {}", log.display());
-        started.replace(Some(Lane::start(command, &log)?));
+        started.replace(Some(LaneProcess::start(command, &log)?));
         Ok(())
     });
     let wait = Step::call("steps apart", move || match lane.take() {
@@ -32,12 +32,12 @@ pub(crate) fn beside(command: &'static str, target: &Path) -> [Step; 2] {
 }
 
 /// A process that runs the second lane.
-struct Lane {
+struct LaneProcess {
     process: Child,
     log: PathBuf,
 }
 
-impl Lane {
+impl LaneProcess {
     fn start(command: &str, log: &Path) -> Result<Self, String> {
         let program = std::env::current_exe().map(Command::new);
         let mut program = program.map_err(|error| format!("this program is not found: {error}"))?;
@@ -69,8 +69,8 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
-    /// Whoever gives up the first lane has no use for the second.
+impl Drop for LaneProcess {
+    /// The second lane ends with the first one.
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.process.kill();
@@ -79,7 +79,7 @@ impl Drop for Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::{ARGUMENT, Lane};
+    use super::{ARGUMENT, LaneProcess};
     use std::process::Command;
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let lane = |program| {
             let mut command = Command::new(program);
             command.arg(ARGUMENT);
-            Lane::run(command, &folder.join("apart.log"))
+            LaneProcess::run(command, &folder.join("apart.log"))
         };
         assert_eq!(lane("true").unwrap().finish(), Ok(()));
         let why = lane("false").unwrap().finish().unwrap_err();

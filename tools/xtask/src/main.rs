@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
-//! test --apart       those of its steps that need little of the others: `test` runs them in a process beside these
+//! test --apart       those of its steps that need little of the others: `test` runs them in a second process at the same time
 //! lint               formatting, clippy, documentation; warnings are errors
-//! ci                 both, the lints beside the tests
+//! ci                 both, the lints at the same time as the tests
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
@@ -21,11 +21,11 @@
 //! miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, the index of decisions, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
-//! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
-//! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
+//! docs               builds the pages of docs/ as a book, and the documentation of the interface
+//! stand-in           builds libraries that stand in for CANN, with an emulated device, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] lists the steps, [`steps`] runs them, and [`lane`] runs some of them beside the others. [`race`], [`recipes`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
+//! [`suite`] lists the steps, [`steps`] runs them, and [`lane`] runs some of them at the same time as the others. [`race`], [`recipes`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
 //! [`tools`] installs the tools that the steps need, and [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
@@ -58,9 +58,9 @@ usage: cargo xtask <command>
   test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
   test --apart       those of its steps that need little of the others: loom, shuttle, mutants, what a task costs, the
                      race detector, seeded runs, recipes, the address sanitizer, the Python package, ranks over MPI; `test` runs
-                     them in a process beside these
+                     them in a second process at the same time
   lint               formatting, clippy, documentation; warnings are errors
-  ci                 both, the lints beside the tests; what .ci/run calls
+  ci                 both, the lints at the same time as the tests; what .ci/run calls
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
   acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --onnx | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
@@ -82,9 +82,9 @@ usage: cargo xtask <command>
   miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
   generate           writes docs/abi.md, the index of decisions, the headers below bindings and docs/acl-functions.md
   generate --check   fails when they are stale
-  docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
+  docs               builds the pages of docs/ as a book, and the documentation of the interface, into
                      target/book; installs mdBook with cargo where it is missing
-  stand-in           builds libraries that stand in for CANN, with an emulated device behind them, into
+  stand-in           builds libraries that stand in for CANN, with an emulated device, into
                      target/stand-in; for `pto run EXAMPLE --device a2a3` (docs/hardware.md)
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
@@ -107,8 +107,8 @@ fn main() -> ExitCode {
         ["recipes", "--suite"] => {
             steps::run_all(&[suite::followed_recipes(&root, recipes::Extent::Suite)])
         }
-        ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root, mpi::Asked::OpenMpi)]),
-        ["mpi", "--mpich"] => steps::run_all(&[suite::mpi_ranks(&root, mpi::Asked::Both)]),
+        ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root, mpi::RequiredMpi::OpenMpi)]),
+        ["mpi", "--mpich"] => steps::run_all(&[suite::mpi_ranks(&root, mpi::RequiredMpi::Both)]),
         ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),

@@ -9,18 +9,18 @@ use std::process::Command;
 use pto_image_build::toolchain::packages::{self, LIBCLANG, MPICH, OPENMPI, Program};
 
 use crate::cargo::cargo;
-use crate::steps::Ran;
+use crate::steps::StepResult;
 
 /// Which MPIs must be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum RequiredMpi {
     /// OpenMPI; of others, those that this machine has.
     OpenMpi,
     /// MPICH as well.
     Both,
 }
 
-impl Asked {
+impl RequiredMpi {
     const fn programs(self) -> &'static [Program] {
         match self {
             Self::OpenMpi => &[OPENMPI, LIBCLANG],
@@ -33,11 +33,11 @@ impl Asked {
 const MPIS: [(&str, &str); 2] = [("openmpi", "mpicc.openmpi"), ("mpich", "mpicc.mpich")];
 
 /// Builds the plug-ins, and tests them.
-pub(crate) fn test(root: &Path, target: &Path, asked: Asked) -> Result<Ran, String> {
+pub(crate) fn test(root: &Path, target: &Path, asked: RequiredMpi) -> Result<StepResult, String> {
     let say = |sentence: &str| println!("{sentence}");
     for needed in asked.programs() {
         if let Err(why) = packages::install(&[*needed], &say) {
-            return Ok(Ran::Not(format!("ranks over MPI are not tested here: {why}")));
+            return Ok(StepResult::Not(format!("ranks over MPI are not tested here: {why}")));
         }
     }
     for (name, compiler) in MPIS {
@@ -73,9 +73,9 @@ fn build(root: &Path, target: &Path, (name, compiler): (&str, &str)) -> Result<(
 }
 
 /// The tests are built with the others of the workspace, and ask for an MPI.
-fn run_tests(root: &Path) -> Result<Ran, String> {
+fn run_tests(root: &Path) -> Result<StepResult, String> {
     let arguments = "test --workspace --test command -- --ignored --nocapture --test-threads=1 mpi";
-    succeed(cargo(root).args(arguments.split(' '))).map(|()| Ran::Whole)
+    succeed(cargo(root).args(arguments.split(' '))).map(|()| StepResult::Whole)
 }
 
 fn succeed(command: &mut Command) -> Result<(), String> {

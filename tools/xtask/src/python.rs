@@ -10,7 +10,7 @@ use crate::cargo::{build_once, cargo};
 /// What the environment gets from PyPI.
 const FROM_PYPI: [&str; 4] = ["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdist"];
 
-/// Builds the wheel and runs the package's tests. Everything stands in `target`.
+/// Builds the wheel and runs the package's tests. Everything is in `target`.
 pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let python = install(root, target)?;
     let home = flash_virt(root, target)?;
@@ -30,7 +30,7 @@ fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let home = target.join("python-home");
     let images = target.join("aarch64-unknown-none/firmware");
     let image = |name: &str| images.join(name).display().to_string();
-    // The tests of the command have built it, with the features of the whole workspace: nothing is compiled here behind them.
+    // The tests of the command have built it, with the features of the whole workspace: nothing is compiled here after them.
     let build = ["test", "--quiet", "--workspace", "--test", "command", "--no-run"];
     run(cargo(root).args(build))?;
     let pto = |arguments: &[&str]| {
@@ -89,7 +89,7 @@ pub(crate) fn install(root: &Path, target: &Path) -> Result<PathBuf, String> {
     FRESH.install(root, target)
 }
 
-/// The same, with Debian's packages beside the wheel.
+/// The same, with Debian's packages in addition to the wheel.
 pub(crate) fn install_beside_debian(root: &Path, target: &Path) -> Result<PathBuf, String> {
     BESIDE_DEBIAN.install(root, target)
 }

@@ -2,7 +2,7 @@
 //! of them writing, are a failure.
 //!
 //! The sanitizer must see into the standard library, or it takes every channel and lock for a race: the library is built
-//! from source, with the compiler in use, which is told to accept the options of a nightly one. The programs are small
+//! from source, with the compiler in use, which an environment variable lets accept the options of a nightly one. The programs are small
 //! (`examples/examples/whole_runs.rs`, tests of sessions, the programs in C++ that are tests of `pto-field`, and those in C that are
 //! tests of `pto-c` and of `pto-acl`). They are built by one command, and started as they are: cargo would compile the crates below a package
 //! again where it is asked for that package alone, with the features that the others do not ask for.
@@ -15,12 +15,12 @@ use cargo_metadata::Message;
 use pto_image_build::toolchain::{packages, provide_std_source};
 
 use crate::cargo::cargo;
-use crate::steps::Ran;
+use crate::steps::StepResult;
 
 /// Where the sanitizer works, and the only machine that this repository builds on.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// How `g++` compiles orchestrations and kernels whose accesses the sanitizer sees. Its library stands in the program that
+/// How `g++` compiles orchestrations and kernels whose accesses the sanitizer sees. Its library is in the program that
 /// loads them, and there may be one only: they are linked without g++'s.
 const CXX_FLAGS: &str = "-fsanitize=thread -g -nodefaultlibs -lstdc++ -lm -lc -lgcc_s";
 /// What is built: package, kind of target, name.
@@ -70,27 +70,27 @@ const SANITIZER_ARCHIVE: &str = "librustc-stable_rt.tsan.a";
 const SANITIZER_OPTIONS: &str = "halt_on_error=1 exitcode=66";
 
 /// Builds the programs and runs them. Not everywhere can the library's source be had: then it says so.
-pub(crate) fn run(root: &Path, target: &Path) -> Result<Ran, String> {
+pub(crate) fn run(root: &Path, target: &Path) -> Result<StepResult, String> {
     if let Err(why) = provide_std_source(&|sentence| println!("{sentence}")) {
-        return Ok(Ran::Not(format!("no data race was looked for: {why}")));
+        return Ok(StepResult::Not(format!("no data race was looked for: {why}")));
     }
     packages::install(&[packages::CXX], &|sentence| println!("{sentence}"))
         .map_err(|why| why.to_string())?;
-    let built = Built::new(root, &target.join("race"))?;
+    let built = BuiltPrograms::new(root, &target.join("race"))?;
     succeed("a run under ThreadSanitizer", built.start(WHOLE_RUNS)?.status())?;
     succeed("a session under ThreadSanitizer", sessions(&built)?.status())?;
     succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(&built)?.status())?;
     succeed("a program in C under ThreadSanitizer", programs_in_c(&built)?.status())?;
     let of_cann = programs_for_cann(&built)?.status();
     succeed("a program for the CANN interface under ThreadSanitizer", of_cann)?;
-    Ok(Ran::Whole)
+    Ok(StepResult::Whole)
 }
 
 /// A package, a kind of target as an option of cargo, and the target's name.
 type Target = (&'static str, &'static str, &'static str);
 
 /// The programs.
-struct Built(Vec<Program>);
+struct BuiltPrograms(Vec<Program>);
 
 /// A target as it is built.
 struct Program {
@@ -100,7 +100,7 @@ struct Program {
     folder: PathBuf,
 }
 
-impl Built {
+impl BuiltPrograms {
     /// Builds them.
     fn new(root: &Path, folder: &Path) -> Result<Self, String> {
         let mut command = sanitized(root, folder);
@@ -109,9 +109,9 @@ impl Built {
         }
         let cannot = |error: std::io::Error| format!("cargo cannot be started: {error}");
         let mut cargo = command.stdout(Stdio::piped()).spawn().map_err(cannot)?;
-        let told = cargo.stdout.take().ok_or("cargo says nothing")?;
+        let messages = cargo.stdout.take().ok_or("cargo says nothing")?;
         let mut programs = Vec::new();
-        for message in Message::parse_stream(BufReader::new(told)) {
+        for message in Message::parse_stream(BufReader::new(messages)) {
             let message =
                 message.map_err(|error| format!("what cargo says is not read: {error}"))?;
             let Message::CompilerArtifact(artifact) = message else { continue };
@@ -143,7 +143,7 @@ impl Built {
 }
 
 /// Sessions and stitched programs on threads and pools.
-fn sessions(built: &Built) -> Result<Command, String> {
+fn sessions(built: &BuiltPrograms) -> Result<Command, String> {
     let mut command = built.start(DEVICE_TESTS)?;
     command.args(["sessions::", "stitching::"]);
     for other in NOT_FOR_THE_SANITIZER {
@@ -154,7 +154,7 @@ fn sessions(built: &Built) -> Result<Command, String> {
 
 /// The programs of the field's interface. One after the other: the sanitizer does not see the lock under which libraries are
 /// closed.
-fn programs_in_cpp(built: &Built) -> Result<Command, String> {
+fn programs_in_cpp(built: &BuiltPrograms) -> Result<Command, String> {
     let mut command = built.start(FIELD_TESTS)?;
     command.arg("--test-threads=1");
     for other in NOT_FOR_THE_SANITIZER_IN_CPP {
@@ -164,9 +164,9 @@ fn programs_in_cpp(built: &Built) -> Result<Command, String> {
     Ok(command)
 }
 
-/// The programs of the C interface. The library has the sanitizer's calls, and each program its functions: those that stand beside
+/// The programs of the C interface. The library has the sanitizer's calls, and each program its functions: those that are next to
 /// the compiler.
-fn programs_in_c(built: &Built) -> Result<Command, String> {
+fn programs_in_c(built: &BuiltPrograms) -> Result<Command, String> {
     let mut command = built.start(C_TESTS)?;
     for other in NOT_FOR_THE_SANITIZER_IN_C {
         command.args(["--skip", other]);
@@ -177,7 +177,7 @@ fn programs_in_c(built: &Built) -> Result<Command, String> {
 
 /// Programs for the CANN interface, whose library and plug-in have the sanitizer's calls. The programs themselves are not compiled with it: they
 /// write memory that streams read.
-fn programs_for_cann(built: &Built) -> Result<Command, String> {
+fn programs_for_cann(built: &BuiltPrograms) -> Result<Command, String> {
     let mut command = built.start(ACL_TESTS)?;
     command.arg("--exact").args(ACL_PROGRAMS).env("PTO_ACL_THREAD_SANITIZER", functions()?);
     Ok(command)
@@ -194,7 +194,7 @@ fn functions() -> Result<PathBuf, String> {
     Ok(archive)
 }
 
-/// Builds with the sanitizer, and tells what was built.
+/// Builds with the sanitizer, and returns what was built.
 fn sanitized(root: &Path, folder: &Path) -> Command {
     let mut cargo = cargo(root);
     cargo.args(["build", "--profile", "test", "--target", TRIPLE]);
@@ -210,10 +210,10 @@ fn sanitized(root: &Path, folder: &Path) -> Command {
 
 /// Whether an id of cargo's names this package: `path+file:///folder/name#version`, or `path+file:///folder#name@version`.
 fn of_package(id: &str, name: &str) -> bool {
-    let Some((place, version)) = id.rsplit_once('#') else { return false };
+    let Some((source, version)) = id.rsplit_once('#') else { return false };
     match version.split_once('@') {
         Some((named, _)) => named == name,
-        None => place.rsplit_once('/').is_some_and(|(_, folder)| folder == name),
+        None => source.rsplit_once('/').is_some_and(|(_, folder)| folder == name),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The recipes of `docs/hacking.md` for a kernel and an example, followed in a copy of the tree.
 //!
 //! The example is `tools/xtask/recipes/leaky_relu`, and calls a kernel that the library does not have. The copy gets the example's
-//! folder, the kernel's arithmetic beside that of its family, and their rows in the two tables. Then it must build, and the
+//! folder, the kernel's arithmetic next to that of its family, and their rows in the two tables. Then it must build, and the
 //! example must pass in every variant, build mode and fanout strategy, in modes `threads` and `pool`. This step fails if the
 //! product needs a change anywhere else. `cargo xtask recipes --suite` runs the tests of the copy too, and asks whether its
 //! generated files are stale; the suite leaves that out, because it takes as long as the suite itself.
@@ -43,7 +43,7 @@ pub(crate) fn run(root: &Path, target: &Path, extent: Extent) -> Result<(), Stri
     let folder = target.join("recipes");
     let copy = folder.join("tree");
     if copy.exists() {
-        fs::remove_dir_all(&copy).map_err(told("cannot be removed", &copy))?;
+        fs::remove_dir_all(&copy).map_err(io_error("cannot be removed", &copy))?;
     }
     let before = tree(root)?;
     write(&copy, &before)?;
@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path, target: &Path, extent: Extent) -> Result<(), Stri
     write(&copy, &followed(root, &before)?)?;
     let ran = run_in(&copy, &folder.join("build"), extent);
     let after = tree(&copy)?;
-    fs::remove_dir_all(&copy).map_err(told("cannot be removed", &copy))?;
+    fs::remove_dir_all(&copy).map_err(io_error("cannot be removed", &copy))?;
     ran?;
     only_own_files(&changed(&before, &after))
 }
@@ -66,8 +66,8 @@ const HIDDEN: [&str; 3] = [".cargo", ".ci", ".gitignore"];
 fn tree(root: &Path) -> Result<Files, String> {
     let (mut files, mut folders) = (Files::new(), vec![root.to_path_buf()]);
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(told("cannot be read", &folder))? {
-            let entry = entry.map_err(told("cannot be read", &folder))?;
+        for entry in fs::read_dir(&folder).map_err(io_error("cannot be read", &folder))? {
+            let entry = entry.map_err(io_error("cannot be read", &folder))?;
             let path = entry.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let is_made =
@@ -75,7 +75,7 @@ fn tree(root: &Path) -> Result<Files, String> {
             if is_made || (name.starts_with('.') && !HIDDEN.contains(&name.as_ref())) {
                 continue;
             }
-            let kind = entry.file_type().map_err(told("cannot be read", &path))?;
+            let kind = entry.file_type().map_err(io_error("cannot be read", &path))?;
             if kind.is_symlink() {
                 return Err(format!(
                     "{} is a link, and cannot be copied: remove it, or put a file there",
@@ -85,9 +85,9 @@ fn tree(root: &Path) -> Result<Files, String> {
             if kind.is_dir() {
                 folders.push(path);
             } else {
-                let bytes = fs::read(&path).map_err(told("cannot be read", &path))?;
-                let place = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
-                files.insert(place, bytes);
+                let bytes = fs::read(&path).map_err(io_error("cannot be read", &path))?;
+                let relative = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
+                files.insert(relative, bytes);
             }
         }
     }
@@ -95,21 +95,22 @@ fn tree(root: &Path) -> Result<Files, String> {
 }
 
 fn write(root: &Path, files: &Files) -> Result<(), String> {
-    for (place, bytes) in files {
-        let path = root.join(place);
+    for (relative, bytes) in files {
+        let path = root.join(relative);
         let folder = path.parent().unwrap_or(root);
-        fs::create_dir_all(folder).map_err(told("cannot be made", folder))?;
-        fs::write(&path, bytes).map_err(told("cannot be written", &path))?;
+        fs::create_dir_all(folder).map_err(io_error("cannot be made", folder))?;
+        fs::write(&path, bytes).map_err(io_error("cannot be written", &path))?;
     }
     Ok(())
 }
 
 /// Gives the copied files the permissions of the originals.
 fn keep_permissions(root: &Path, copy: &Path, files: &Files) -> Result<(), String> {
-    for place in files.keys() {
-        let (from, to) = (root.join(place), copy.join(place));
-        let permissions = fs::metadata(&from).map_err(told("cannot be read", &from))?.permissions();
-        fs::set_permissions(&to, permissions).map_err(told("cannot be changed", &to))?;
+    for relative in files.keys() {
+        let (from, to) = (root.join(relative), copy.join(relative));
+        let permissions =
+            fs::metadata(&from).map_err(io_error("cannot be read", &from))?.permissions();
+        fs::set_permissions(&to, permissions).map_err(io_error("cannot be changed", &to))?;
     }
     Ok(())
 }
@@ -119,16 +120,16 @@ fn followed(root: &Path, before: &Files) -> Result<Files, String> {
     let mut files = Files::new();
     for part in ["mod.rs", "graph.rs", "job.rs"] {
         let from = root.join("tools/xtask/recipes").join(EXAMPLE).join(part);
-        let bytes = fs::read(&from).map_err(told("cannot be read", &from))?;
+        let bytes = fs::read(&from).map_err(io_error("cannot be read", &from))?;
         files.insert(Path::new("examples/src").join(EXAMPLE).join(part), bytes);
     }
-    let mut change = |place: &str, edit: &dyn Fn(&str) -> Option<String>| {
-        let text = before.get(Path::new(place)).map(|bytes| String::from_utf8_lossy(bytes));
+    let mut change = |relative: &str, edit: &dyn Fn(&str) -> Option<String>| {
+        let text = before.get(Path::new(relative)).map(|bytes| String::from_utf8_lossy(bytes));
         let text =
-            text.ok_or_else(|| format!("{place} is gone: the recipes name another file now"))?;
-        let edited =
-            edit(&text).ok_or_else(|| format!("{place} has another form than the recipes know"))?;
-        files.insert(place.into(), edited.into_bytes());
+            text.ok_or_else(|| format!("{relative} is gone: the recipes name another file now"))?;
+        let edited = edit(&text)
+            .ok_or_else(|| format!("{relative} has another form than the recipes know"))?;
+        files.insert(relative.into(), edited.into_bytes());
         Ok::<(), String>(())
     };
     change(ARITHMETIC, &|text| Some(format!("{text}{FUNCTION}")))?;
@@ -149,7 +150,7 @@ fn followed(root: &Path, before: &Files) -> Result<Files, String> {
     Ok(files)
 }
 
-/// The func id behind the last one of the table of kernels.
+/// The func id after the last one of the table of kernels.
 fn next_func_id(table: &str) -> Option<u32> {
     let ids = table.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -160,7 +161,7 @@ fn next_func_id(table: &str) -> Option<u32> {
     ids.max()?.checked_add(1)
 }
 
-/// `table` with a row behind the last one of its first macro.
+/// `table` with a row after the last one of its first macro.
 fn behind_the_rows(table: &str, row: &str) -> Option<String> {
     let end = table.find("\n        }\n    };\n}\n")? + 1;
     let (rows, rest) = table.split_at(end);
@@ -194,20 +195,20 @@ fn run_cargo(copy: &Path, build: &Path, arguments: &[&str]) -> Result<(), String
 /// What is in one of the trees alone, or different.
 fn changed(before: &Files, after: &Files) -> BTreeSet<PathBuf> {
     let places = before.keys().chain(after.keys());
-    places.filter(|place| before.get(*place) != after.get(*place)).cloned().collect()
+    places.filter(|relative| before.get(*relative) != after.get(*relative)).cloned().collect()
 }
 
 /// Refuses a change outside of the kernel's arithmetic, the example's folder and the tables.
 fn only_own_files(changed: &BTreeSet<PathBuf>) -> Result<(), String> {
     let own = Path::new("examples/src").join(EXAMPLE);
-    let is_own = |place: &PathBuf| {
-        place.starts_with(&own)
-            || [ARITHMETIC, KERNELS, EXAMPLES].iter().any(|one| place == Path::new(one))
+    let is_own = |relative: &PathBuf| {
+        relative.starts_with(&own)
+            || [ARITHMETIC, KERNELS, EXAMPLES].iter().any(|one| relative == Path::new(one))
     };
     let others: Vec<String> = changed
         .iter()
-        .filter(|place| !is_own(place))
-        .map(|place| place.display().to_string())
+        .filter(|relative| !is_own(relative))
+        .map(|relative| relative.display().to_string())
         .collect();
     if others.is_empty() {
         return Ok(());
@@ -215,7 +216,7 @@ fn only_own_files(changed: &BTreeSet<PathBuf>) -> Result<(), String> {
     Err(format!("who adds a kernel and an example should not have to change {}", others.join(", ")))
 }
 
-fn told<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> String + 'a {
+fn io_error<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> String + 'a {
     move |error| format!("{} {what}: {error}", path.display())
 }
 
@@ -263,7 +264,9 @@ mod tests {
         let files = tree(&crate::root::root()).unwrap();
         assert!(files.contains_key(Path::new("tools/xtask/recipes/leaky_relu/job.rs")));
         assert!(
-            files.keys().all(|place| !place.starts_with("target") && !place.starts_with(".git"))
+            files
+                .keys()
+                .all(|relative| !relative.starts_with("target") && !relative.starts_with(".git"))
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Running steps one after the other: each is named, timed and never skipped in silence; a failure does not hide the
 //! results of the steps after it. Where this machine cannot have what a step needs, the step says so, and so does the
-//! summary ([`Ran::Not`]).
+//! summary ([`StepResult::Not`]).
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ pub(crate) struct Step {
     action: Action,
 }
 
-type Check = Box<dyn Fn() -> Result<Ran, String>>;
+type Check = Box<dyn Fn() -> Result<StepResult, String>>;
 
 /// Whether a step that did not fail did what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ran {
+pub(crate) enum StepResult {
     /// It did.
     Whole,
     /// It could not, because this machine cannot have what it needs: what that is.
@@ -50,13 +50,13 @@ impl Step {
         name: &'static str,
         check: impl Fn() -> Result<(), String> + 'static,
     ) -> Self {
-        Self::call_where_possible(name, move || check().map(|()| Ran::Whole))
+        Self::call_where_possible(name, move || check().map(|()| StepResult::Whole))
     }
 
     /// A function of ours that needs what some machines cannot have.
     pub(crate) fn call_where_possible(
         name: &'static str,
-        check: impl Fn() -> Result<Ran, String> + 'static,
+        check: impl Fn() -> Result<StepResult, String> + 'static,
     ) -> Self {
         Self { name, action: Action::Call(Box::new(check)) }
     }
@@ -72,7 +72,7 @@ impl Step {
         }
     }
 
-    fn run(&self) -> Result<Ran, String> {
+    fn run(&self) -> Result<StepResult, String> {
         match &self.action {
             Action::Call(check) => check(),
             Action::Run { arguments, environment } => {
@@ -82,7 +82,7 @@ impl Step {
                     .envs(environment)
                     .status()
                     .map_err(|error| format!("cargo cannot be started: {error}"))?;
-                if status.success() { Ok(Ran::Whole) } else { Err(status.to_string()) }
+                if status.success() { Ok(StepResult::Whole) } else { Err(status.to_string()) }
             }
         }
     }
@@ -93,7 +93,7 @@ struct Finished {
     time: Duration,
     /// Of the processors, by the step's programs.
     busy: Duration,
-    result: Result<Ran, String>,
+    result: Result<StepResult, String>,
 }
 
 /// Runs every step.
@@ -113,8 +113,8 @@ pub(crate) fn run_all(steps: &[Step]) -> Result<(), String> {
             let result = step.run();
             let (time, busy) = (start.elapsed(), time_of_children().saturating_sub(busy));
             match &result {
-                Ok(Ran::Whole) => {}
-                Ok(Ran::Not(why)) => println!("==> {} DID NOT RUN: {why}", step.name),
+                Ok(StepResult::Whole) => {}
+                Ok(StepResult::Not(why)) => println!("==> {} DID NOT RUN: {why}", step.name),
                 Err(why) => {
                     println!("==> {} FAILED after {:.1} s: {why}", step.name, time.as_secs_f64());
                 }
@@ -140,8 +140,8 @@ fn summary(finished: &[Finished]) -> String {
     let mut text = String::from("\n==> summary\n");
     for step in finished {
         let verdict = match &step.result {
-            Ok(Ran::Whole) => "ok",
-            Ok(Ran::Not(_)) => "DID NOT RUN, see above",
+            Ok(StepResult::Whole) => "ok",
+            Ok(StepResult::Not(_)) => "DID NOT RUN, see above",
             Err(_) => "FAILED",
         };
         text += &line(step.name, step.time, step.busy, verdict);
@@ -158,10 +158,10 @@ fn line(name: &str, time: Duration, busy: Duration, verdict: &str) -> String {
     line.trim_end().to_owned() + "\n"
 }
 
-/// How long the programs that have ended, and were waited for, have used processors. Zero where nobody says so.
+/// How long the programs that have ended, and were waited for, have used processors. Zero where the system does not say.
 fn time_of_children() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the program's name: the numbers 16 and 17, in hundredths of a second, of which proc(5) tells.
+    // After the program's name: the numbers 16 and 17, in hundredths of a second, see proc(5).
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let hundredths: u64 =
         fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
@@ -170,7 +170,7 @@ fn time_of_children() -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::{Finished, Ran, Step, run_all, summary, time_of_children};
+    use super::{Finished, Step, StepResult, run_all, summary, time_of_children};
     use std::time::Duration;
 
     #[test]
@@ -193,13 +193,13 @@ mod tests {
 
     #[test]
     fn a_step_that_cannot_run_does_not_fail_and_is_not_called_ok() {
-        let step = Step::call_where_possible("x", || Ok(Ran::Not("no tool".into())));
+        let step = Step::call_where_possible("x", || Ok(StepResult::Not("no tool".into())));
         assert!(run_all(&[step]).is_ok());
         let finished = Finished {
             name: "x",
             time: Duration::ZERO,
             busy: Duration::ZERO,
-            result: Ok(Ran::Not(String::new())),
+            result: Ok(StepResult::Not(String::new())),
         };
         let text = summary(&[finished]);
         assert!(text.contains("DID NOT RUN") && !text.contains("ok"), "{text}");

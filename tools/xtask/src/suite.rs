@@ -33,14 +33,14 @@ pub(crate) const TESTS: &str = "test";
 pub(crate) const EVERYTHING: &str = "ci";
 
 fn first_lane(root: &Path, command: &'static str) -> Vec<Step> {
-    let [start_others, wait_for_others] = lane::beside(command, &target_folder(root));
+    let [start_others, wait_for_others] = lane::parallel(command, &target_folder(root));
     vec![
         generated_files(root),
         Step::call("AArch64 targets", tools::provide_targets),
         Step::call("emulators and cross tools", tools::provide_programs),
         start_others,
         // Everything shares this profile; `pto bench` measures with the profile `dist`, by hand.
-        // `--tests` stands for every target that has tests. Benches, and examples that are programs to be tried by hand, have none:
+        // `--tests` means every target that has tests. Benches, and examples that are programs to be tried by hand, have none:
         // clippy compiles them.
         Step::cargo("build everything", "test --workspace --tests --no-run"),
         Step::cargo("tests", "test --workspace --tests --no-fail-fast"),
@@ -99,7 +99,7 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
         followed_recipes(root, recipes::Extent::Example),
         address_sanitizer(root),
         python_package(root),
-        mpi_ranks(root, mpi::Asked::OpenMpi),
+        mpi_ranks(root, mpi::RequiredMpi::OpenMpi),
         Step::cargo("doc tests", "test --workspace --doc"),
         build_without_std(root),
     ]);
@@ -152,7 +152,7 @@ pub(crate) fn miri(root: &Path) -> Step {
 }
 
 /// Ranks in processes of their own, on the MPIs of this machine.
-pub(crate) fn mpi_ranks(root: &Path, asked: mpi::Asked) -> Step {
+pub(crate) fn mpi_ranks(root: &Path, asked: mpi::RequiredMpi) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
     Step::call_where_possible("ranks over MPI", move || mpi::test(&root, &target, asked))
 }
@@ -191,7 +191,7 @@ fn build_without_std(root: &Path) -> Step {
     Step::call("no_std build", move || tools::build_without_std(&root))
 }
 
-/// Where builds go: the model checkers' folders stand in it.
+/// Where builds go: the model checkers' folders are in it.
 pub(crate) fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

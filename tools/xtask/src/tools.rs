@@ -1,4 +1,4 @@
-//! What the suite needs beside the compiler in use: targets, cross tools, emulators; brought where they are missing.
+//! What the suite needs in addition to the compiler in use: targets, cross tools, emulators; brought where they are missing.
 
 use std::path::Path;
 

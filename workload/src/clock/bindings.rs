@@ -12,7 +12,7 @@ use super::report::RunError;
 
 /// The memory of a tensor.
 #[derive(Clone, Debug)]
-pub struct Bound<'a> {
+pub struct BoundTensor<'a> {
     /// The whole memory: no access leaves it.
     pub memory: &'a [Cell<u8>],
     /// The first element, in elements.
@@ -24,7 +24,7 @@ pub struct Bound<'a> {
 /// What a run gets.
 #[derive(Clone, Default)]
 pub struct Bindings<'a> {
-    tensors: BTreeMap<String, Bound<'a>>,
+    tensors: BTreeMap<String, BoundTensor<'a>>,
     scalars: Scalars,
     arrays: BTreeMap<String, &'a [i32]>,
     foreign: BTreeMap<String, &'a dyn Foreign>,
@@ -51,7 +51,7 @@ impl<'a> Bindings<'a> {
 
     /// The memory of a tensor.
     #[must_use]
-    pub fn tensor(mut self, name: &str, bound: Bound<'a>) -> Self {
+    pub fn tensor(mut self, name: &str, bound: BoundTensor<'a>) -> Self {
         self.tensors.insert(name.to_owned(), bound);
         self
     }
@@ -69,7 +69,7 @@ impl<'a> Bindings<'a> {
         let tensor = checked.workload().tensors.iter().find(|tensor| tensor.name == name);
         let tensor = tensor.ok_or_else(|| RunError::UnknownTensor(name.to_owned()))?;
         let strides = row_major(&tensor.shape);
-        Ok(self.tensor(name, Bound { memory: tensor_of(elements), first: 0, strides }))
+        Ok(self.tensor(name, BoundTensor { memory: tensor_of(elements), first: 0, strides }))
     }
 
     crate::scalar_setters!();
@@ -120,7 +120,7 @@ impl<'a> Bindings<'a> {
     }
 
     /// The tensors of a workload, in its order.
-    pub(super) fn bound(&self, workload: &Workload) -> Result<Vec<Bound<'a>>, RunError> {
+    pub(super) fn bound(&self, workload: &Workload) -> Result<Vec<BoundTensor<'a>>, RunError> {
         let of = |tensor: &crate::tree::Tensor| {
             let bound = self.tensors.get(&tensor.name);
             let bound = bound.ok_or_else(|| RunError::MissingTensor(tensor.name.clone()))?;

@@ -3,18 +3,18 @@
 use crate::tree::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
 
 use super::bindings::Bindings;
-use super::place::Place;
+use super::loop_scope::LoopScope;
 use super::report::RunError;
 
 /// The value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum ScalarValue {
     Bool(bool),
     Int(i64),
     Unsigned(u64),
 }
 
-impl Value {
+impl ScalarValue {
     /// The 64 bits.
     pub(super) const fn bits(self) -> u64 {
         match self {
@@ -45,69 +45,73 @@ impl Inputs<'_> {
     pub(super) fn eval(
         &self,
         expr: &Expr,
-        place: &Place,
+        scope: &LoopScope,
         params: &[i64],
-    ) -> Result<Value, RunError> {
-        let failed = |message: String| RunError::Expression { place: place.clone(), message };
+    ) -> Result<ScalarValue, RunError> {
+        let failed = |message: String| RunError::Expression { scope: scope.clone(), message };
         Ok(match expr {
-            Expr::Bool(value) => Value::Bool(*value),
-            Expr::Int(value) => Value::Int(*value),
-            Expr::Unsigned(value) => Value::Unsigned(*value),
+            Expr::Bool(value) => ScalarValue::Bool(*value),
+            Expr::Int(value) => ScalarValue::Int(*value),
+            Expr::Unsigned(value) => ScalarValue::Unsigned(*value),
             Expr::Var(name) => {
-                let found = place.get(name);
-                Value::Int(found.ok_or_else(|| failed(format!("there is no variable {name}.")))?)
+                let found = scope.get(name);
+                ScalarValue::Int(
+                    found.ok_or_else(|| failed(format!("there is no variable {name}.")))?,
+                )
             }
-            Expr::Symbol(name) => Value::Unsigned(self.bindings.find_symbol(name)?),
+            Expr::Symbol(name) => ScalarValue::Unsigned(self.bindings.find_symbol(name)?),
             Expr::Slot(slot, of) => {
                 let bits = self.slots.get(usize::from(*slot)).copied().unwrap_or(0);
-                Value::Unsigned(bits).cast(*of)
+                ScalarValue::Unsigned(bits).cast(*of)
             }
             Expr::Param(number) => {
                 let found = params.get(usize::from(*number)).copied();
-                Value::Int(found.ok_or_else(|| failed(format!("there is no argument {number}.")))?)
+                ScalarValue::Int(
+                    found.ok_or_else(|| failed(format!("there is no argument {number}.")))?,
+                )
             }
-            Expr::Unary(op, x) => unary(*op, self.eval(x, place, params)?),
-            Expr::Binary(op, operands) => self.binary(*op, operands, place, params)?,
+            Expr::Unary(op, x) => unary(*op, self.eval(x, scope, params)?),
+            Expr::Binary(op, operands) => self.binary(*op, operands, scope, params)?,
             Expr::Choice(parts) => {
                 let (condition, then, otherwise) = &**parts;
-                let is_true = self.eval(condition, place, params)?.bits() != 0;
+                let is_true = self.eval(condition, scope, params)?.bits() != 0;
                 // The branch that is not taken gives the type only, and must not fault: it is not evaluated.
-                let taken = self.eval(if is_true { then } else { otherwise }, place, params)?;
+                let taken = self.eval(if is_true { then } else { otherwise }, scope, params)?;
                 let has_unsigned = [then, otherwise].into_iter().any(is_unsigned);
                 if has_unsigned { taken.cast(ScalarType::U64) } else { taken }
             }
-            Expr::Cast(to, x) => self.eval(x, place, params)?.cast(*to),
+            Expr::Cast(to, x) => self.eval(x, scope, params)?.cast(*to),
         })
     }
 
     /// An integer.
-    pub(super) fn integer(&self, expr: &Expr, place: &Place) -> Result<i64, RunError> {
-        self.eval(expr, place, &[]).map(|value| value.bits().cast_signed())
+    pub(super) fn integer(&self, expr: &Expr, scope: &LoopScope) -> Result<i64, RunError> {
+        self.eval(expr, scope, &[]).map(|value| value.bits().cast_signed())
     }
 
     /// A truth value.
-    pub(super) fn is_true(&self, expr: &Expr, place: &Place) -> Result<bool, RunError> {
-        self.eval(expr, place, &[]).map(|value| value.bits() != 0)
+    pub(super) fn is_true(&self, expr: &Expr, scope: &LoopScope) -> Result<bool, RunError> {
+        self.eval(expr, scope, &[]).map(|value| value.bits() != 0)
     }
 
     fn binary(
         &self,
         op: BinaryOp,
         operands: &(Expr, Expr),
-        place: &Place,
+        scope: &LoopScope,
         params: &[i64],
-    ) -> Result<Value, RunError> {
-        let a = self.eval(&operands.0, place, params)?;
+    ) -> Result<ScalarValue, RunError> {
+        let a = self.eval(&operands.0, scope, params)?;
         // As in C, the second operand is evaluated only where it matters.
         match (op, a) {
-            (BinaryOp::And, Value::Bool(false)) | (BinaryOp::Or, Value::Bool(true)) => {
+            (BinaryOp::And, ScalarValue::Bool(false)) | (BinaryOp::Or, ScalarValue::Bool(true)) => {
                 return Ok(a);
             }
             _ => {}
         }
-        let b = self.eval(&operands.1, place, params)?;
+        let b = self.eval(&operands.1, scope, params)?;
         binary(op, a, b).ok_or_else(|| RunError::Expression {
-            place: place.clone(),
+            scope: scope.clone(),
             message: format!("{} {} 0 divides by zero.", a.bits().cast_signed(), op.mark()),
         })
     }
@@ -131,64 +135,64 @@ fn is_unsigned(expr: &Expr) -> bool {
     }
 }
 
-fn unary(op: UnaryOp, x: Value) -> Value {
+fn unary(op: UnaryOp, x: ScalarValue) -> ScalarValue {
     match (op, x) {
-        (UnaryOp::Not, x) => Value::Bool(x.bits() == 0),
-        (UnaryOp::Negate, Value::Int(x)) => Value::Int(x.wrapping_neg()),
-        (UnaryOp::Negate, x) => Value::Unsigned(x.bits().wrapping_neg()),
-        (UnaryOp::Complement, Value::Int(x)) => Value::Int(!x),
-        (UnaryOp::Complement, x) => Value::Unsigned(!x.bits()),
+        (UnaryOp::Not, x) => ScalarValue::Bool(x.bits() == 0),
+        (UnaryOp::Negate, ScalarValue::Int(x)) => ScalarValue::Int(x.wrapping_neg()),
+        (UnaryOp::Negate, x) => ScalarValue::Unsigned(x.bits().wrapping_neg()),
+        (UnaryOp::Complement, ScalarValue::Int(x)) => ScalarValue::Int(!x),
+        (UnaryOp::Complement, x) => ScalarValue::Unsigned(!x.bits()),
     }
 }
 
 /// `None` where it divides by zero.
-fn binary(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
+fn binary(op: BinaryOp, a: ScalarValue, b: ScalarValue) -> Option<ScalarValue> {
     if let BinaryOp::ShiftLeft | BinaryOp::ShiftRight = op {
         return Some(shift(op, a, b.bits() & 63));
     }
     Some(match (a, b) {
-        (Value::Bool(a), Value::Bool(b)) => match op {
-            BinaryOp::Or => Value::Bool(a || b),
-            BinaryOp::And => Value::Bool(a && b),
-            BinaryOp::NotEqual => Value::Bool(a != b),
-            _ => Value::Bool(a == b),
+        (ScalarValue::Bool(a), ScalarValue::Bool(b)) => match op {
+            BinaryOp::Or => ScalarValue::Bool(a || b),
+            BinaryOp::And => ScalarValue::Bool(a && b),
+            BinaryOp::NotEqual => ScalarValue::Bool(a != b),
+            _ => ScalarValue::Bool(a == b),
         },
-        (Value::Int(a), Value::Int(b)) => signed(op, a, b)?,
+        (ScalarValue::Int(a), ScalarValue::Int(b)) => signed(op, a, b)?,
         _ => unsigned(op, a.bits(), b.bits())?,
     })
 }
 
-fn shift(op: BinaryOp, a: Value, count: u64) -> Value {
+fn shift(op: BinaryOp, a: ScalarValue, count: u64) -> ScalarValue {
     match (op, a) {
-        (BinaryOp::ShiftLeft, Value::Int(a)) => Value::Int(a << count),
-        (BinaryOp::ShiftLeft, a) => Value::Unsigned(a.bits() << count),
-        (_, Value::Int(a)) => Value::Int(a >> count),
-        (_, a) => Value::Unsigned(a.bits() >> count),
+        (BinaryOp::ShiftLeft, ScalarValue::Int(a)) => ScalarValue::Int(a << count),
+        (BinaryOp::ShiftLeft, a) => ScalarValue::Unsigned(a.bits() << count),
+        (_, ScalarValue::Int(a)) => ScalarValue::Int(a >> count),
+        (_, a) => ScalarValue::Unsigned(a.bits() >> count),
     }
 }
 
 /// Declares the operators of a type of integers.
 macro_rules! integers {
     ($name:ident, $type:ty, $variant:ident) => {
-        fn $name(op: BinaryOp, a: $type, b: $type) -> Option<Value> {
+        fn $name(op: BinaryOp, a: $type, b: $type) -> Option<ScalarValue> {
             let divided = |f: fn($type, $type) -> $type| (b != 0).then(|| f(a, b));
             Some(match op {
-                BinaryOp::Equal => Value::Bool(a == b),
-                BinaryOp::NotEqual => Value::Bool(a != b),
-                BinaryOp::Less => Value::Bool(a < b),
-                BinaryOp::LessEqual => Value::Bool(a <= b),
-                BinaryOp::Greater => Value::Bool(a > b),
-                BinaryOp::GreaterEqual => Value::Bool(a >= b),
-                BinaryOp::BitOr | BinaryOp::Or => Value::$variant(a | b),
-                BinaryOp::BitXor => Value::$variant(a ^ b),
-                BinaryOp::BitAnd | BinaryOp::And => Value::$variant(a & b),
-                BinaryOp::Add => Value::$variant(a.wrapping_add(b)),
-                BinaryOp::Sub => Value::$variant(a.wrapping_sub(b)),
-                BinaryOp::Mul => Value::$variant(a.wrapping_mul(b)),
-                BinaryOp::Div => Value::$variant(divided(<$type>::wrapping_div)?),
-                BinaryOp::Remainder => Value::$variant(divided(<$type>::wrapping_rem)?),
+                BinaryOp::Equal => ScalarValue::Bool(a == b),
+                BinaryOp::NotEqual => ScalarValue::Bool(a != b),
+                BinaryOp::Less => ScalarValue::Bool(a < b),
+                BinaryOp::LessEqual => ScalarValue::Bool(a <= b),
+                BinaryOp::Greater => ScalarValue::Bool(a > b),
+                BinaryOp::GreaterEqual => ScalarValue::Bool(a >= b),
+                BinaryOp::BitOr | BinaryOp::Or => ScalarValue::$variant(a | b),
+                BinaryOp::BitXor => ScalarValue::$variant(a ^ b),
+                BinaryOp::BitAnd | BinaryOp::And => ScalarValue::$variant(a & b),
+                BinaryOp::Add => ScalarValue::$variant(a.wrapping_add(b)),
+                BinaryOp::Sub => ScalarValue::$variant(a.wrapping_sub(b)),
+                BinaryOp::Mul => ScalarValue::$variant(a.wrapping_mul(b)),
+                BinaryOp::Div => ScalarValue::$variant(divided(<$type>::wrapping_div)?),
+                BinaryOp::Remainder => ScalarValue::$variant(divided(<$type>::wrapping_rem)?),
                 // Shifts were taken before.
-                BinaryOp::ShiftLeft | BinaryOp::ShiftRight => Value::$variant(a),
+                BinaryOp::ShiftLeft | BinaryOp::ShiftRight => ScalarValue::$variant(a),
             })
         }
     };

@@ -5,7 +5,7 @@
 use crate::kernel::TileKernel;
 use pto_aicore_kernels::tile::{ParamKind, TileView};
 
-use super::place::Place;
+use super::loop_scope::LoopScope;
 use super::report::RunError;
 
 /// The arguments of a task.
@@ -35,10 +35,10 @@ pub(super) fn run(
     body: &dyn Foreign,
     (kernel, axes): (&TileKernel, usize),
     (views, arguments): (&[TileView], &[i64]),
-    place: &Place,
+    scope: &LoopScope,
 ) -> Result<u64, RunError> {
     let failed = |message: String| RunError::Expression {
-        place: place.clone(),
+        scope: scope.clone(),
         message: format!("kernel {}: {message}", kernel.name()),
     };
     let tensors = kernel.params().iter().filter_map(|param| match param.kind {

@@ -1,11 +1,11 @@
 //! Issue: in order, to workers that each run one task at a time, within a window.
 //!
-//! The issue time never goes back: a task that is ready early waits behind one that was ready late and came before it.
+//! The issue time never goes back: a task that is ready early waits after one that was ready late and came before it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::tree::{Window, WindowMode};
+use crate::tree::{TaskWindow, WindowMode};
 
 /// So many tasks are under way, and the window takes no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Issue {
     /// When each worker is free.
     free: Vec<u64>,
     ends: BinaryHeap<Reverse<u64>>,
-    window: Window,
+    window: TaskWindow,
     turn: u64,
     overflows: u64,
 }
@@ -26,7 +26,7 @@ pub struct Issue {
 impl Issue {
     /// Workers that are free from the beginning.
     #[must_use]
-    pub fn new(workers: u64, window: Window) -> Self {
+    pub fn new(workers: u64, window: TaskWindow) -> Self {
         let workers = usize::try_from(workers.max(1)).unwrap_or(1);
         let (free, ends) = (vec![0; workers], BinaryHeap::new());
         Self { issue_time: 0, free, ends, window, turn: 0, overflows: 0 }

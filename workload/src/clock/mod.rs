@@ -9,7 +9,7 @@ mod channels;
 mod eval;
 mod foreign;
 mod issue;
-mod place;
+mod loop_scope;
 mod processes;
 mod report;
 mod size;
@@ -17,14 +17,14 @@ mod tasks;
 mod times;
 mod walk;
 
-pub use bindings::{Bindings, Bound, row_major};
+pub use bindings::{Bindings, BoundTensor, row_major};
 pub use channels::Rendezvous;
 pub use foreign::{Foreign, ForeignCall};
 pub use issue::{Issue, WindowFull};
-pub use place::Place;
+pub use loop_scope::LoopScope;
 pub use report::{CHANNEL_LATENCY, Report, RunError, TaskTime};
 
-use crate::tree::{Checked, Node, Schedule, Workload};
+use crate::tree::{Checked, Schedule, TreeNode, Workload};
 
 use tasks::Runner;
 use times::Times;
@@ -75,14 +75,14 @@ fn observed(
     observer: &mut dyn FnMut(TaskTime),
 ) -> Result<Report, RunError> {
     let mut runner = Runner::new(workload, bindings, most_tasks, observer)?;
-    if let Node::Pipeline(processes) = &workload.root {
+    if let TreeNode::Pipeline(processes) = &workload.root {
         return processes::run(processes, &mut runner);
     }
     tree(&workload.root, &mut runner)
 }
 
 /// Runs a tree that is no pipeline.
-fn tree(root: &Node, runner: &mut Runner) -> Result<Report, RunError> {
+fn tree(root: &TreeNode, runner: &mut Runner) -> Result<Report, RunError> {
     let mut walker = Walker::new(root);
     let mut times = Times::default();
     let schedule = &runner.workload().schedule;
@@ -93,9 +93,9 @@ fn tree(root: &Node, runner: &mut Runner) -> Result<Report, RunError> {
             Event::Exit => times.exit(),
             Event::Task(task) => {
                 let ready = times.ready();
-                times.done(runner.dispatched(task, walker.place(), &mut issue, ready)?);
+                times.done(runner.dispatched(task, walker.scope(), &mut issue, ready)?);
             }
-            Event::Slot(node) => runner.slot(node, walker.place())?,
+            Event::Slot(node) => runner.slot(node, walker.scope())?,
             Event::Send { .. } | Event::Consume(_) => {}
             Event::Done => break,
         }

@@ -20,7 +20,7 @@ enum State {
     Done,
 }
 
-struct Running<'w> {
+struct RunningProcess<'w> {
     process: &'w Process,
     walker: Walker<'w>,
     state: State,
@@ -45,7 +45,7 @@ pub(super) fn run<'w>(
 }
 
 struct Pipeline<'w> {
-    running: Vec<Running<'w>>,
+    running: Vec<RunningProcess<'w>>,
     channels: Vec<ChannelState>,
     declared: &'w [Channel],
 }
@@ -60,13 +60,13 @@ impl<'w> Pipeline<'w> {
         });
         let running = processes.iter().map(|process| {
             let walker = Walker::new(&process.body);
-            Running { process, walker, state: State::Runs, time: 0 }
+            RunningProcess { process, walker, state: State::Runs, time: 0 }
         });
         Self { channels: channels.collect(), running: running.collect(), declared }
     }
 
     /// When a process could go on.
-    fn ready(&self, running: &Running) -> Option<u64> {
+    fn ready(&self, running: &RunningProcess) -> Option<u64> {
         match running.state {
             State::Runs => Some(running.time),
             State::Consumes(channel) => {
@@ -91,7 +91,7 @@ impl<'w> Pipeline<'w> {
         match self.running[number].walker.next(runner.inputs())? {
             Event::Enter(_) | Event::Exit => {}
             Event::Task(task) => drop(self.task(number, task, runner)?),
-            Event::Slot(node) => runner.slot(node, self.running[number].walker.place())?,
+            Event::Slot(node) => runner.slot(node, self.running[number].walker.scope())?,
             Event::Send { channel, task } => {
                 let token = self.task(number, task, runner)?;
                 let running = &mut self.running[number];
@@ -113,7 +113,7 @@ impl<'w> Pipeline<'w> {
         runner: &mut Runner<'w>,
     ) -> Result<i64, RunError> {
         let running = &mut self.running[number];
-        let outcome = runner.run(task, running.walker.place())?;
+        let outcome = runner.run(task, running.walker.scope())?;
         let start = running.time;
         running.time = start.saturating_add(outcome.cycles);
         runner.show(task, &outcome, number as u64, [start, running.time]);

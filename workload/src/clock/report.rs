@@ -5,7 +5,7 @@ use std::fmt::Display;
 use pto_abi::numbers::{Counted, Grouped};
 use pto_aicore_kernels::tile::TileFault;
 
-use super::place::Place;
+use super::loop_scope::LoopScope;
 
 /// The symbol that holds the latency of every channel; 0 where it is not bound.
 pub const CHANNEL_LATENCY: &str = "__pto_wsp_channel_latency_cycles";
@@ -84,20 +84,20 @@ pub enum RunError {
         needed: &'static str,
     },
     /// An expression has no value.
-    #[error("At {place}: {message}")]
+    #[error("At {scope}: {message}")]
     Expression {
         /// The loop variables.
-        place: Place,
+        scope: LoopScope,
         /// What is wrong.
         message: String,
     },
     /// The loops go on without a task.
     #[error(
-        "At {place}: {turns} turns of loops went by without a task. Look at the size of the loop, and at the predicates of its tasks."
+        "At {scope}: {turns} turns of loops went by without a task. Look at the size of the loop, and at the predicates of its tasks."
     )]
     Turns {
         /// The loop variables.
-        place: Place,
+        scope: LoopScope,
         /// How many turns.
         turns: u64,
     },
@@ -113,10 +113,10 @@ pub enum RunError {
         most: u64,
     },
     /// A kernel faulted.
-    #[error("At {place}: {fault}")]
+    #[error("At {scope}: {fault}")]
     Fault {
         /// The loop variables.
-        place: Place,
+        scope: LoopScope,
         /// The fault.
         fault: Box<TileFault>,
     },
@@ -125,22 +125,22 @@ pub enum RunError {
     Schedule(&'static str),
     /// A tensor goes between ranks.
     #[error(
-        "At {place}: the workload exchanges a tensor with other ranks ({kind}), and this clock has none. Run it on the devices of a group."
+        "At {scope}: the workload exchanges a tensor with other ranks ({kind}), and this clock has none. Run it on the devices of a group."
     )]
     Exchange {
         /// The loop variables.
-        place: Place,
+        scope: LoopScope,
         /// What becomes of the tensor.
         kind: &'static str,
     },
     /// The window was full, in abort mode.
     #[error(
-        "At {place}: {} under way, and the window takes no more. Make it larger, or let it stall.",
+        "At {scope}: {} under way, and the window takes no more. Make it larger, or let it stall.",
         Counted(*tasks, "task")
     )]
     WindowFull {
         /// The loop variables.
-        place: Place,
+        scope: LoopScope,
         /// How many tasks are under way.
         tasks: u64,
     },
@@ -153,9 +153,9 @@ impl RunError {
     /// Of an argument of a call, with the names of kernel and operand.
     pub(super) fn of_operand(self, kernel: &str, operand: impl Display) -> Self {
         match self {
-            Self::Expression { place, message } => {
+            Self::Expression { scope, message } => {
                 let message = format!("Kernel {kernel}, operand {operand}: {message}");
-                Self::Expression { place, message }
+                Self::Expression { scope, message }
             }
             other => other,
         }

@@ -1,18 +1,18 @@
 //! Runs tasks: binds views and scalars, and lets the tile machine work.
 
-use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
+use crate::tree::{Dispatch, Index, SLOTS, Task, TaskArgument, TensorSlice, TreeNode, Workload};
 use pto_aicore_kernels::tile::element::{Element, bits_of};
 use pto_aicore_kernels::tile::{Call, DType, Interpreter, ParamKind, TileType, TileView};
 
-use super::bindings::{Bindings, Bound};
+use super::bindings::{Bindings, BoundTensor};
 use super::eval::Inputs;
 use super::foreign;
 use super::issue::{Issue, WindowFull};
-use super::place::Place;
+use super::loop_scope::LoopScope;
 use super::report::{RunError, TaskTime};
 
 /// What a task came to.
-pub(super) struct Outcome {
+pub(super) struct TaskCost {
     /// The cycles that the kernel reports.
     pub(super) cycles: u64,
     /// The axes.
@@ -25,7 +25,7 @@ pub(super) struct Outcome {
 pub(super) struct Runner<'a> {
     workload: &'a Workload,
     inputs: Inputs<'a>,
-    tensors: Vec<Bound<'a>>,
+    tensors: Vec<BoundTensor<'a>>,
     machine: Interpreter,
     scratch: Vec<u64>,
     observer: &'a mut dyn FnMut(TaskTime),
@@ -70,7 +70,7 @@ impl<'a> Runner<'a> {
     pub(super) fn show(
         &mut self,
         task: &Task,
-        outcome: &Outcome,
+        outcome: &TaskCost,
         lane: u64,
         [start, end]: [u64; 2],
     ) {
@@ -82,27 +82,27 @@ impl<'a> Runner<'a> {
     pub(super) fn dispatched(
         &mut self,
         task: &Task,
-        place: &Place,
+        scope: &LoopScope,
         issue: &mut Issue,
         ready: u64,
     ) -> Result<u64, RunError> {
-        let outcome = self.run(task, place)?;
+        let outcome = self.run(task, scope)?;
         let key = match &self.workload.schedule.dispatch {
             Dispatch::RoundRobin | Dispatch::WorkSteal | Dispatch::Streams => issue.next_in_turn(),
             Dispatch::Affinity(key)
             | Dispatch::Hash(key)
             | Dispatch::By(key)
-            | Dispatch::Stream(key) => self.inputs.eval(key, place, &outcome.arguments)?.bits(),
+            | Dispatch::Stream(key) => self.inputs.eval(key, scope, &outcome.arguments)?.bits(),
         };
         let issued = issue.issue(outcome.cycles, key, ready);
         let (lane, start, end) = issued
-            .map_err(|WindowFull(tasks)| RunError::WindowFull { place: place.clone(), tasks })?;
+            .map_err(|WindowFull(tasks)| RunError::WindowFull { scope: scope.clone(), tasks })?;
         self.show(task, &outcome, lane, [start, end]);
         Ok(end)
     }
 
     /// Runs a task.
-    pub(super) fn run(&mut self, task: &Task, place: &Place) -> Result<Outcome, RunError> {
+    pub(super) fn run(&mut self, task: &Task, scope: &LoopScope) -> Result<TaskCost, RunError> {
         if self.tasks == self.most_tasks {
             let (least, most) = (self.tasks.saturating_add(1), self.most_tasks);
             return Err(RunError::Tasks { least, most });
@@ -112,55 +112,65 @@ impl<'a> Runner<'a> {
         for (param, argument) in kernel.params().iter().zip(&task.arguments) {
             let named = |error: RunError| error.of_operand(kernel.name(), param.name);
             match (param.kind, argument) {
-                (ParamKind::Tensor { tile, .. }, Argument::View(view)) => {
-                    views.push(self.view(tile, view, place).map_err(named)?);
+                (ParamKind::Tensor { tile, .. }, TaskArgument::View(view)) => {
+                    views.push(self.view(tile, view, scope).map_err(named)?);
                 }
                 (ParamKind::Scalar(dtype), argument) => {
-                    scalars.push(self.scalar(dtype, argument, place).map_err(named)?);
+                    scalars.push(self.scalar(dtype, argument, scope).map_err(named)?);
                 }
                 // The workload was checked.
                 (ParamKind::Tensor { .. }, _) => {}
             }
         }
-        let axes = task.axes.iter().map(|axis| self.inputs.integer(axis, place));
+        let axes = task.axes.iter().map(|axis| self.inputs.integer(axis, scope));
         let axes: Vec<i64> = axes.collect::<Result<_, _>>()?;
         let counted = views.iter().flat_map(|view| view.extents().map(i64::from));
         let of_scalars = scalars.iter().map(|bits| bits.cast_signed());
         let arguments: Vec<i64> = axes.iter().copied().chain(counted).chain(of_scalars).collect();
         let cycles = match self.inputs.bindings.find_foreign(kernel.name()) {
-            Some(body) => foreign::run(body, (kernel, axes.len()), (&views, &arguments), place)?,
+            Some(body) => foreign::run(body, (kernel, axes.len()), (&views, &arguments), scope)?,
             None => {
                 let call = Call { tensors: &views, scalars: &scalars };
                 let result = self.machine.run(kernel.code(), &call, &mut self.scratch);
                 result.map_err(|fault| RunError::Fault {
-                    place: place.clone(),
+                    scope: scope.clone(),
                     fault: Box::new(fault),
                 })?
             }
         };
         self.tasks += 1;
-        Ok(Outcome { cycles, axes, arguments })
+        Ok(TaskCost { cycles, axes, arguments })
     }
 
     /// A scalar argument: the bits of an element of the parameter's type.
-    fn scalar(&self, dtype: DType, argument: &Argument, place: &Place) -> Result<u64, RunError> {
-        use super::eval::Value;
+    fn scalar(
+        &self,
+        dtype: DType,
+        argument: &TaskArgument,
+        scope: &LoopScope,
+    ) -> Result<u64, RunError> {
+        use super::eval::ScalarValue;
         Ok(match argument {
-            Argument::Expr(expr) => match self.inputs.eval(expr, place, &[])? {
-                Value::Int(value) => bits_of(dtype, value),
+            TaskArgument::Expr(expr) => match self.inputs.eval(expr, scope, &[])? {
+                ScalarValue::Int(value) => bits_of(dtype, value),
                 value => bits_of(dtype, value.bits()),
             },
-            Argument::Number(value) => bits_of(dtype, *value),
-            Argument::Symbol(name) => {
+            TaskArgument::Number(value) => bits_of(dtype, *value),
+            TaskArgument::Symbol(name) => {
                 let bits = self.inputs.bindings.find_symbol(name)?;
                 bits_of(dtype, <f32 as Element>::from_bits(bits))
             }
-            Argument::View(_) => 0,
+            TaskArgument::View(_) => 0,
         })
     }
 
     /// The tile that a view is.
-    fn view(&self, tile: TileType, view: &View, place: &Place) -> Result<TileView<'a>, RunError> {
+    fn view(
+        &self,
+        tile: TileType,
+        view: &TensorSlice,
+        scope: &LoopScope,
+    ) -> Result<TileView<'a>, RunError> {
         let (tensor, bound) = (&self.workload.tensors[view.tensor], &self.tensors[view.tensor]);
         let mut first = bound.first;
         let mut counted = [tile.rows, tile.cols];
@@ -176,14 +186,14 @@ impl<'a> Runner<'a> {
             let stride = bound.strides[dimension];
             let start = match index {
                 Index::At(at) => {
-                    let start = self.inputs.integer(at, place)?;
-                    self.check_index(view, (dimension, start), 1, place)?;
+                    let start = self.inputs.integer(at, scope)?;
+                    self.check_index(view, (dimension, start), 1, scope)?;
                     start
                 }
                 Index::Range { start, length } => {
-                    let start = self.inputs.integer(start, place)?;
-                    let length = self.inputs.integer(length, place)?;
-                    self.check_index(view, (dimension, start), length, place)?;
+                    let start = self.inputs.integer(start, scope)?;
+                    let length = self.inputs.integer(length, scope)?;
+                    self.check_index(view, (dimension, start), length, scope)?;
                     let left = i64::try_from(tensor.shape[dimension]).unwrap_or(i64::MAX) - start;
                     let side = free.iter().position(|free| *free == dimension);
                     let side = side.and_then(|number| sides.get(number)).copied().unwrap_or(1);
@@ -204,10 +214,10 @@ impl<'a> Runner<'a> {
     /// Whether so many places from an index on begin in its dimension: none may also stand at its end.
     fn check_index(
         &self,
-        view: &View,
+        view: &TensorSlice,
         (dimension, start): (usize, i64),
         length: i64,
-        place: &Place,
+        scope: &LoopScope,
     ) -> Result<(), RunError> {
         let tensor = &self.workload.tensors[view.tensor];
         let extent = tensor.shape[dimension];
@@ -219,17 +229,19 @@ impl<'a> Runner<'a> {
             "the index of dimension {dimension} of {} is {start}, and the dimension has {extent} places.",
             tensor.name
         );
-        Err(RunError::Expression { place: place.clone(), message })
+        Err(RunError::Expression { scope: scope.clone(), message })
     }
 
     /// Sets or loads a slot.
-    pub(super) fn slot(&mut self, node: &Node, place: &Place) -> Result<(), RunError> {
+    pub(super) fn slot(&mut self, node: &TreeNode, scope: &LoopScope) -> Result<(), RunError> {
         let (slot, value) = match node {
-            Node::SlotSet { slot, value } => (*slot, self.inputs.eval(value, place, &[])?.bits()),
-            Node::SlotLoad { slot, view, row, col } => {
-                let row = self.inputs.integer(row, place)?;
-                let col = self.inputs.integer(col, place)?;
-                (*slot, self.element(view, [row, col], place)?)
+            TreeNode::SlotSet { slot, value } => {
+                (*slot, self.inputs.eval(value, scope, &[])?.bits())
+            }
+            TreeNode::SlotLoad { slot, view, row, col } => {
+                let row = self.inputs.integer(row, scope)?;
+                let col = self.inputs.integer(col, scope)?;
+                (*slot, self.element(view, [row, col], scope)?)
             }
             _ => return Ok(()),
         };
@@ -240,7 +252,12 @@ impl<'a> Runner<'a> {
     }
 
     /// An element of a view, as an unsigned integer: floats truncate and saturate, signed integers keep their bits.
-    fn element(&self, view: &View, at: [i64; 2], place: &Place) -> Result<u64, RunError> {
+    fn element(
+        &self,
+        view: &TensorSlice,
+        at: [i64; 2],
+        scope: &LoopScope,
+    ) -> Result<u64, RunError> {
         let tensor = &self.workload.tensors[view.tensor];
         let tile = TileType::tile(tensor.dtype, 1, 1);
         let free: Vec<usize> = view.free(tensor.shape.len()).collect();
@@ -252,13 +269,13 @@ impl<'a> Runner<'a> {
         };
         indices.resize_with(tensor.shape.len(), whole);
         for (dimension, at) in free.iter().zip(sides) {
-            let place = indices[*dimension].place(crate::tree::Expr::Int(*at));
-            indices[*dimension] = Index::At(place);
+            let index = indices[*dimension].element_at(crate::tree::Expr::Int(*at));
+            indices[*dimension] = Index::At(index);
         }
-        let single = View { tensor: view.tensor, indices };
-        let found = self.view(tile, &single, place)?;
+        let single = TensorSlice { tensor: view.tensor, indices };
+        let found = self.view(tile, &single, scope)?;
         found.first_as_u64(tensor.dtype).map_err(|cause| RunError::Expression {
-            place: place.clone(),
+            scope: scope.clone(),
             message: format!("the element of {}: {cause}", tensor.name),
         })
     }

@@ -2,12 +2,12 @@
 //!
 //! Parallel nodes are ready together, and done with the last of them. Chained nodes are ready one after the other.
 
-use super::walk::Order;
+use super::walk::ChildOrder;
 
 /// A node that is under way.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    order: Order,
+    order: ChildOrder,
     ready: u64,
     done: u64,
 }
@@ -22,7 +22,7 @@ pub(super) struct Times {
 
 impl Default for Times {
     fn default() -> Self {
-        Self { levels: Vec::new(), root: Level { order: Order::Chained, ready: 0, done: 0 } }
+        Self { levels: Vec::new(), root: Level { order: ChildOrder::Chained, ready: 0, done: 0 } }
     }
 }
 
@@ -37,7 +37,7 @@ impl Times {
     }
 
     /// A node begins.
-    pub(super) fn enter(&mut self, order: Order) {
+    pub(super) fn enter(&mut self, order: ChildOrder) {
         let ready = self.ready();
         self.levels.push(Level { order, ready, done: ready });
     }
@@ -53,7 +53,7 @@ impl Times {
     pub(super) fn done(&mut self, at: u64) {
         let level = self.innermost();
         level.done = level.done.max(at);
-        if level.order == Order::Chained {
+        if level.order == ChildOrder::Chained {
             level.ready = level.done;
         }
     }

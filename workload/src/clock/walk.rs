@@ -1,16 +1,16 @@
 //! Goes through a tree in program order, one event at a time, so that several processes can be gone through side by side.
 
-use crate::tree::{Axis, Loop, Node, Task};
+use crate::tree::{Axis, Loop, Task, TreeNode};
 use pto_graph::plan::layout::limits;
 
 use super::bindings::Bindings;
 use super::eval::Inputs;
-use super::place::Place;
+use super::loop_scope::LoopScope;
 use super::report::RunError;
 
 /// How the nodes inside of a node are ordered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ChildOrder {
     Parallel,
     Chained,
 }
@@ -19,12 +19,12 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) enum Event<'w> {
     /// A node with nodes inside begins.
-    Enter(Order),
+    Enter(ChildOrder),
     /// It ends.
     Exit,
     Task(&'w Task),
     /// A slot is set or loaded.
-    Slot(&'w Node),
+    Slot(&'w TreeNode),
     Send {
         channel: usize,
         task: &'w Task,
@@ -36,16 +36,16 @@ pub(super) enum Event<'w> {
 
 /// The elements of an axis that are left.
 #[derive(Debug)]
-enum Elements<'a> {
+enum AxisCursor<'a> {
     Dense { next: u64, end: u64 },
     Ragged { lengths: &'a [i32], row: usize, inner: i64, flat: i64 },
     Sparse { indptr: &'a [i32], indices: &'a [i32], row: usize, at: usize },
 }
 
-/// An element of an axis: its value, and its row and place.
+/// An element of an axis: its value, and its row and its index in the row.
 type Element = (i64, [i64; 2]);
 
-impl<'a> Elements<'a> {
+impl<'a> AxisCursor<'a> {
     /// The axis, when it is reached.
     fn new(axis: &Axis, bindings: &Bindings<'a>) -> Result<Self, RunError> {
         Ok(match axis {
@@ -95,16 +95,16 @@ impl<'a> Elements<'a> {
                 while i64::from(*lengths.get(*row)?) <= *inner {
                     (*row, *inner) = (*row + 1, 0);
                 }
-                let element = (*flat, [place(*row), *inner]);
+                let element = (*flat, [to_i64(*row), *inner]);
                 (*inner, *flat) = (*inner + 1, *flat + 1);
                 Some(element)
             }
             Self::Sparse { indptr, indices, row, at } => {
                 let value = *indices.get(*at)?;
-                while indptr.get(*row + 1).is_some_and(|end| i64::from(*end) <= place(*at)) {
+                while indptr.get(*row + 1).is_some_and(|end| i64::from(*end) <= to_i64(*at)) {
                     *row += 1;
                 }
-                let element = (i64::from(value), [place(*row), place(*at)]);
+                let element = (i64::from(value), [to_i64(*row), to_i64(*at)]);
                 *at += 1;
                 Some(element)
             }
@@ -112,7 +112,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-fn place(number: usize) -> i64 {
+fn to_i64(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -130,60 +130,60 @@ fn check_elements(
 
 /// A node that is under way.
 #[derive(Debug)]
-enum Frame<'w> {
+enum WalkFrame<'w> {
     /// One that has not begun.
-    Node(&'w Node),
-    Nodes(&'w [Node]),
+    Node(&'w TreeNode),
+    Nodes(&'w [TreeNode]),
     Loop {
         around: &'w Loop,
-        body: &'w Node,
-        elements: Elements<'w>,
+        body: &'w TreeNode,
+        elements: AxisCursor<'w>,
         depth: usize,
     },
     Consume {
         channel: usize,
         var: &'w str,
-        body: &'w Node,
+        body: &'w TreeNode,
         depth: usize,
     },
 }
 
-/// A place in a tree.
+/// A position in a tree.
 #[derive(Debug)]
 pub(super) struct Walker<'w> {
-    frames: Vec<Frame<'w>>,
-    place: Place,
+    frames: Vec<WalkFrame<'w>>,
+    scope: LoopScope,
     /// Turns of loops since the last task.
     idle_turns: u64,
 }
 
 impl<'w> Walker<'w> {
     /// Before the first node.
-    pub(super) fn new(root: &'w Node) -> Self {
-        Self { frames: vec![Frame::Node(root)], place: Place::default(), idle_turns: 0 }
+    pub(super) fn new(root: &'w TreeNode) -> Self {
+        Self { frames: vec![WalkFrame::Node(root)], scope: LoopScope::default(), idle_turns: 0 }
     }
 
     /// The loop variables in scope.
-    pub(super) const fn place(&self) -> &Place {
-        &self.place
+    pub(super) const fn scope(&self) -> &LoopScope {
+        &self.scope
     }
 
     /// Goes on to the next event.
     pub(super) fn next(&mut self, inputs: &Inputs<'w>) -> Result<Event<'w>, RunError> {
         while let Some(frame) = self.frames.pop() {
             let event = match frame {
-                Frame::Node(node) => self.begin(node, inputs)?,
-                Frame::Nodes([]) => Some(Event::Exit),
-                Frame::Nodes([first, rest @ ..]) => {
-                    self.frames.extend([Frame::Nodes(rest), Frame::Node(first)]);
+                WalkFrame::Node(node) => self.begin(node, inputs)?,
+                WalkFrame::Nodes([]) => Some(Event::Exit),
+                WalkFrame::Nodes([first, rest @ ..]) => {
+                    self.frames.extend([WalkFrame::Nodes(rest), WalkFrame::Node(first)]);
                     None
                 }
-                Frame::Loop { around, body, elements, depth } => {
+                WalkFrame::Loop { around, body, elements, depth } => {
                     self.turn()?;
                     self.iterate(around, body, elements, depth)
                 }
-                Frame::Consume { channel, depth, .. } => {
-                    self.place.truncate(depth);
+                WalkFrame::Consume { channel, depth, .. } => {
+                    self.scope.truncate(depth);
                     self.frames.push(frame);
                     Some(Event::Consume(channel))
                 }
@@ -197,49 +197,49 @@ impl<'w> Walker<'w> {
 
     fn begin(
         &mut self,
-        node: &'w Node,
+        node: &'w TreeNode,
         inputs: &Inputs<'w>,
     ) -> Result<Option<Event<'w>>, RunError> {
-        let depth = self.place.len();
+        let depth = self.scope.len();
         Ok(match node {
-            Node::Empty | Node::Pipeline(_) => None,
-            Node::ParallelFor(around, body) | Node::Select(around, body) => {
-                let elements = Elements::new(&around.axis, inputs.bindings)?;
-                self.frames.push(Frame::Loop { around, body, elements, depth });
-                Some(Event::Enter(Order::Parallel))
+            TreeNode::Empty | TreeNode::Pipeline(_) => None,
+            TreeNode::ParallelFor(around, body) | TreeNode::Select(around, body) => {
+                let elements = AxisCursor::new(&around.axis, inputs.bindings)?;
+                self.frames.push(WalkFrame::Loop { around, body, elements, depth });
+                Some(Event::Enter(ChildOrder::Parallel))
             }
-            Node::ForEach(around, body) => {
-                let elements = Elements::new(&around.axis, inputs.bindings)?;
-                self.frames.push(Frame::Loop { around, body, elements, depth });
-                Some(Event::Enter(Order::Chained))
+            TreeNode::ForEach(around, body) => {
+                let elements = AxisCursor::new(&around.axis, inputs.bindings)?;
+                self.frames.push(WalkFrame::Loop { around, body, elements, depth });
+                Some(Event::Enter(ChildOrder::Chained))
             }
-            Node::Cond { predicate, then, otherwise } => {
-                let is_true = inputs.is_true(predicate, &self.place)?;
-                self.frames.push(Frame::Node(if is_true { then } else { otherwise }));
+            TreeNode::Cond { predicate, then, otherwise } => {
+                let is_true = inputs.is_true(predicate, &self.scope)?;
+                self.frames.push(WalkFrame::Node(if is_true { then } else { otherwise }));
                 None
             }
-            Node::Task(task) => {
+            TreeNode::Task(task) => {
                 self.idle_turns = 0;
                 Some(Event::Task(task))
             }
-            Node::Combine(nodes) => {
-                self.frames.push(Frame::Nodes(nodes));
-                Some(Event::Enter(Order::Parallel))
+            TreeNode::Combine(nodes) => {
+                self.frames.push(WalkFrame::Nodes(nodes));
+                Some(Event::Enter(ChildOrder::Parallel))
             }
-            Node::Sequential(nodes) => {
-                self.frames.push(Frame::Nodes(nodes));
-                Some(Event::Enter(Order::Chained))
+            TreeNode::Sequential(nodes) => {
+                self.frames.push(WalkFrame::Nodes(nodes));
+                Some(Event::Enter(ChildOrder::Chained))
             }
-            Node::SlotSet { .. } | Node::SlotLoad { .. } => Some(Event::Slot(node)),
+            TreeNode::SlotSet { .. } | TreeNode::SlotLoad { .. } => Some(Event::Slot(node)),
             // Without other ranks everybody has what all have together.
-            Node::Exchange(exchange) if !exchange.kind.has_tag() => None,
-            Node::Exchange(exchange) => {
-                let (place, kind) = (self.place.clone(), exchange.kind.name());
-                return Err(RunError::Exchange { place, kind });
+            TreeNode::Exchange(exchange) if !exchange.kind.has_tag() => None,
+            TreeNode::Exchange(exchange) => {
+                let (scope, kind) = (self.scope.clone(), exchange.kind.name());
+                return Err(RunError::Exchange { scope, kind });
             }
-            Node::Send { channel, task } => Some(Event::Send { channel: *channel, task }),
-            Node::Consume { channel, var, body } => {
-                self.frames.push(Frame::Consume { channel: *channel, var, body, depth });
+            TreeNode::Send { channel, task } => Some(Event::Send { channel: *channel, task }),
+            TreeNode::Consume { channel, var, body } => {
+                self.frames.push(WalkFrame::Consume { channel: *channel, var, body, depth });
                 None
             }
         })
@@ -251,33 +251,34 @@ impl<'w> Walker<'w> {
         if self.idle_turns <= limits::IDLE_TURNS {
             return Ok(());
         }
-        Err(RunError::Turns { place: self.place.clone(), turns: self.idle_turns })
+        Err(RunError::Turns { scope: self.scope.clone(), turns: self.idle_turns })
     }
 
     /// The next turn of a loop, or its end.
     fn iterate(
         &mut self,
         around: &'w Loop,
-        body: &'w Node,
-        mut elements: Elements<'w>,
+        body: &'w TreeNode,
+        mut elements: AxisCursor<'w>,
         depth: usize,
     ) -> Option<Event<'w>> {
-        self.place.truncate(depth);
+        self.scope.truncate(depth);
         let Some((value, places)) = elements.next() else { return Some(Event::Exit) };
-        self.place.bind(&around.var, value);
+        self.scope.bind(&around.var, value);
         for (var, value) in around.places.iter().flatten().zip(places) {
-            self.place.bind(var, value);
+            self.scope.bind(var, value);
         }
-        self.frames.extend([Frame::Loop { around, body, elements, depth }, Frame::Node(body)]);
+        self.frames
+            .extend([WalkFrame::Loop { around, body, elements, depth }, WalkFrame::Node(body)]);
         None
     }
 
     /// Answers [`Event::Consume`] with a token.
     pub(super) fn token(&mut self, token: i64) {
-        if let Some(Frame::Consume { var, body, .. }) = self.frames.last() {
+        if let Some(WalkFrame::Consume { var, body, .. }) = self.frames.last() {
             let body = *body;
-            self.place.bind(var, token);
-            self.frames.push(Frame::Node(body));
+            self.scope.bind(var, token);
+            self.frames.push(WalkFrame::Node(body));
         }
     }
 

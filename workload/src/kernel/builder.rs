@@ -81,14 +81,14 @@ pub enum KernelError {
 
 /// A parameter or a result, as an operand of further instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Operand(pub(super) u16);
+pub struct TileValue(pub(super) u16);
 
 /// Builds a [`TileKernel`].
 #[derive(Clone, Debug)]
 pub struct KernelBuilder {
     name: String,
     params: Vec<Param>,
-    /// The instructions, whose operands are [`Operand`]s.
+    /// The instructions, whose operands are [`TileValue`]s.
     ops: Vec<Op>,
     /// The types of the operands: first the parameters, then the results.
     types: Vec<TileType>,
@@ -106,7 +106,7 @@ impl KernelBuilder {
         name: &str,
         kind: ParamKind,
         tile: TileType,
-    ) -> Result<Operand, KernelError> {
+    ) -> Result<TileValue, KernelError> {
         assert!(self.ops.is_empty(), "parameters come before instructions");
         let checked = Name::new(name).ok_or_else(|| KernelError::Name {
             kernel: self.name.clone(),
@@ -119,10 +119,10 @@ impl KernelBuilder {
         Ok(self.push_type(tile))
     }
 
-    fn push_type(&mut self, tile: TileType) -> Operand {
+    fn push_type(&mut self, tile: TileType) -> TileValue {
         let number = u16::try_from(self.types.len()).unwrap_or(u16::MAX);
         self.types.push(tile);
-        Operand(number)
+        TileValue(number)
     }
 
     fn rejected(&self, rejected: Rejected) -> KernelError {
@@ -139,7 +139,7 @@ impl KernelBuilder {
         direction: Direction,
         dtype: DType,
         [rows, cols]: [u64; 2],
-    ) -> Result<Operand, KernelError> {
+    ) -> Result<TileValue, KernelError> {
         let extent = |extent: u64| u16::try_from(extent).ok().filter(|extent| *extent > 0);
         let Some((rows, cols)) = extent(rows).zip(extent(cols)) else {
             let (kernel, name) = (self.name.clone(), name.to_owned());
@@ -153,13 +153,13 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The name is none.
-    pub fn scalar(&mut self, name: &str, dtype: DType) -> Result<Operand, KernelError> {
+    pub fn scalar(&mut self, name: &str, dtype: DType) -> Result<TileValue, KernelError> {
         self.push_param(name, ParamKind::Scalar(dtype), TileType::scalar(dtype))
     }
 
     /// The type of an operand.
     #[must_use]
-    pub fn type_of(&self, operand: Operand) -> TileType {
+    pub fn type_of(&self, operand: TileValue) -> TileType {
         self.types[usize::from(operand.0)]
     }
 
@@ -188,17 +188,17 @@ impl KernelBuilder {
     }
 
     /// Adds an instruction; the result of one without a result is its own number, of no use.
-    fn push(&mut self, op: Op) -> Result<Operand, KernelError> {
+    fn push(&mut self, op: Op) -> Result<TileValue, KernelError> {
         let checked = self.check_reads(&op).and_then(|()| infer(&op, &self.types, &self.params));
         let tile = checked.map_err(|mistake| self.mistake(&op, mistake))?;
         self.ops.push(op);
         if self.ops.len() > limits::OPS {
             return Err(self.rejected(Rejected::Ops(self.ops.len())));
         }
-        Ok(tile.map_or(Operand(u16::MAX), |tile| self.push_type(tile)))
+        Ok(tile.map_or(TileValue(u16::MAX), |tile| self.push_type(tile)))
     }
 
-    fn param_number(&self, operand: Operand) -> u8 {
+    fn param_number(&self, operand: TileValue) -> u8 {
         u8::try_from(operand.0).unwrap_or(u8::MAX)
     }
 
@@ -208,10 +208,10 @@ impl KernelBuilder {
     /// The operand is no tensor, or the mask has another shape.
     pub fn load(
         &mut self,
-        tensor: Operand,
+        tensor: TileValue,
         offset: [u16; 2],
-        mask: Option<Operand>,
-    ) -> Result<Operand, KernelError> {
+        mask: Option<TileValue>,
+    ) -> Result<TileValue, KernelError> {
         let mask = self.mask(mask)?;
         self.push(Op::Load { param: self.param_number(tensor), offset, mask })
     }
@@ -222,10 +222,10 @@ impl KernelBuilder {
     /// The target is no tensor that may be written, or a shape differs.
     pub fn store(
         &mut self,
-        tensor: Operand,
-        source: Operand,
+        tensor: TileValue,
+        source: TileValue,
         offset: [u16; 2],
-        mask: Option<Operand>,
+        mask: Option<TileValue>,
     ) -> Result<(), KernelError> {
         let mask = self.mask(mask)?;
         let source = self.converted(source, self.type_of(tensor).dtype)?;
@@ -234,7 +234,7 @@ impl KernelBuilder {
     }
 
     /// A mask as `u8`: 1 where it is not zero.
-    fn mask(&mut self, mask: Option<Operand>) -> Result<Option<ValueId>, KernelError> {
+    fn mask(&mut self, mask: Option<TileValue>) -> Result<Option<ValueId>, KernelError> {
         let Some(mask) = mask else { return Ok(None) };
         let dtype = self.type_of(mask).dtype;
         if dtype == DType::U8 {
@@ -248,7 +248,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The kernel is too long.
-    pub fn constant(&mut self, value: f64, dtype: DType) -> Result<Operand, KernelError> {
+    pub fn constant(&mut self, value: f64, dtype: DType) -> Result<TileValue, KernelError> {
         self.constant_bits(super::text::bits_of(value, dtype), dtype)
     }
 
@@ -256,7 +256,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// There are more bits than the type has.
-    pub fn constant_bits(&mut self, bits: u64, dtype: DType) -> Result<Operand, KernelError> {
+    pub fn constant_bits(&mut self, bits: u64, dtype: DType) -> Result<TileValue, KernelError> {
         self.push(Op::Constant { dtype, bits })
     }
 
@@ -264,7 +264,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// An extent is zero.
-    pub fn zeros(&mut self, dtype: DType, shape: [u16; 2]) -> Result<Operand, KernelError> {
+    pub fn zeros(&mut self, dtype: DType, shape: [u16; 2]) -> Result<TileValue, KernelError> {
         self.push(Op::Zeros { dtype, shape })
     }
 
@@ -272,7 +272,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The extent is zero.
-    pub fn iota(&mut self, dtype: DType, cols: u16) -> Result<Operand, KernelError> {
+    pub fn iota(&mut self, dtype: DType, cols: u16) -> Result<TileValue, KernelError> {
         self.push(Op::Iota { dtype, cols })
     }
 
@@ -280,12 +280,12 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The function is not defined for the type.
-    pub fn unary(&mut self, function: Unary, x: Operand) -> Result<Operand, KernelError> {
+    pub fn unary(&mut self, function: Unary, x: TileValue) -> Result<TileValue, KernelError> {
         self.push(Op::Unary { function, x: ValueId(x.0) })
     }
 
-    /// The element type of a pair: of two tiles the one that holds both, beside a scalar that of the tile.
-    fn common(&self, a: Operand, b: Operand) -> DType {
+    /// The element type of a pair: of two tiles the one that holds both, of a tile and a scalar that of the tile.
+    fn common(&self, a: TileValue, b: TileValue) -> DType {
         let (a, b) = (self.type_of(a), self.type_of(b));
         match (a.is_scalar, b.is_scalar) {
             (true, false) => b.dtype,
@@ -294,23 +294,23 @@ impl KernelBuilder {
         }
     }
 
-    fn converted(&mut self, x: Operand, dtype: DType) -> Result<Operand, KernelError> {
+    fn converted(&mut self, x: TileValue, dtype: DType) -> Result<TileValue, KernelError> {
         if self.type_of(x).dtype == dtype {
             return Ok(x);
         }
         self.push(Op::Convert { dtype, x: ValueId(x.0) })
     }
 
-    /// A function of pairs of elements. The result has the element type of the first operand, or of the tile beside a scalar.
+    /// A function of pairs of elements. The result has the element type of the first operand, or of the tile where one operand is a scalar.
     ///
     /// # Errors
     /// The shapes do not go together.
     pub fn binary(
         &mut self,
         function: Binary,
-        a: Operand,
-        b: Operand,
-    ) -> Result<Operand, KernelError> {
+        a: TileValue,
+        b: TileValue,
+    ) -> Result<TileValue, KernelError> {
         let found = spread(self.type_of(a), self.type_of(b));
         let spread = found.ok_or_else(|| self.shapes(function.name(), a, b))?;
         self.spread(function, a, b, spread)
@@ -323,10 +323,10 @@ impl KernelBuilder {
     pub fn spread(
         &mut self,
         function: Binary,
-        a: Operand,
-        b: Operand,
+        a: TileValue,
+        b: TileValue,
         spread: Spread,
-    ) -> Result<Operand, KernelError> {
+    ) -> Result<TileValue, KernelError> {
         let given = self.type_of(if spread == Spread::FirstOne { b } else { a }).dtype;
         let common = self.common(a, b);
         let (a, b) = (self.converted(a, common)?, self.converted(b, common)?);
@@ -342,9 +342,9 @@ impl KernelBuilder {
     pub fn compare(
         &mut self,
         function: Compare,
-        a: Operand,
-        b: Operand,
-    ) -> Result<Operand, KernelError> {
+        a: TileValue,
+        b: TileValue,
+    ) -> Result<TileValue, KernelError> {
         let found = spread(self.type_of(a), self.type_of(b));
         let spread = found.ok_or_else(|| self.shapes(function.name(), a, b))?;
         let common = self.common(a, b);
@@ -352,7 +352,7 @@ impl KernelBuilder {
         self.push(Op::Compare { function, a: ValueId(a.0), b: ValueId(b.0), spread })
     }
 
-    fn shapes(&self, op: &'static str, a: Operand, b: Operand) -> KernelError {
+    fn shapes(&self, op: &'static str, a: TileValue, b: TileValue) -> KernelError {
         let (a, b) = (self.type_of(a), self.type_of(b));
         KernelError::Shapes { kernel: self.name.clone(), op, a, b }
     }
@@ -363,10 +363,10 @@ impl KernelBuilder {
     /// The types or shapes differ.
     pub fn select(
         &mut self,
-        mask: Operand,
-        a: Operand,
-        b: Operand,
-    ) -> Result<Operand, KernelError> {
+        mask: TileValue,
+        a: TileValue,
+        b: TileValue,
+    ) -> Result<TileValue, KernelError> {
         let mask = self.mask(Some(mask))?.unwrap_or(ValueId(mask.0));
         self.push(Op::Select { mask, a: ValueId(a.0), b: ValueId(b.0) })
     }
@@ -375,7 +375,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The operand is a scalar.
-    pub fn reduce(&mut self, function: Reduce, x: Operand) -> Result<Operand, KernelError> {
+    pub fn reduce(&mut self, function: Reduce, x: TileValue) -> Result<TileValue, KernelError> {
         self.push(Op::Reduce { function, x: ValueId(x.0) })
     }
 
@@ -383,7 +383,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The kernel is too long.
-    pub fn convert(&mut self, dtype: DType, x: Operand) -> Result<Operand, KernelError> {
+    pub fn convert(&mut self, dtype: DType, x: TileValue) -> Result<TileValue, KernelError> {
         self.push(Op::Convert { dtype, x: ValueId(x.0) })
     }
 
@@ -393,10 +393,10 @@ impl KernelBuilder {
     /// The shapes or types do not go together.
     pub fn matmul(
         &mut self,
-        a: Operand,
-        b: Operand,
-        acc: Option<Operand>,
-    ) -> Result<Operand, KernelError> {
+        a: TileValue,
+        b: TileValue,
+        acc: Option<TileValue>,
+    ) -> Result<TileValue, KernelError> {
         let acc = acc.map(|acc| ValueId(acc.0));
         self.push(Op::Matmul { a: ValueId(a.0), b: ValueId(b.0), acc, moves: Moves::default() })
     }
@@ -405,7 +405,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The number of columns is odd.
-    pub fn slice(&mut self, x: Operand, is_odd: bool) -> Result<Operand, KernelError> {
+    pub fn slice(&mut self, x: TileValue, is_odd: bool) -> Result<TileValue, KernelError> {
         let x = ValueId(x.0);
         self.push(if is_odd { Op::SliceOdd { x } } else { Op::SliceEven { x } })
     }
@@ -414,7 +414,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The types differ.
-    pub fn interleave(&mut self, a: Operand, b: Operand) -> Result<Operand, KernelError> {
+    pub fn interleave(&mut self, a: TileValue, b: TileValue) -> Result<TileValue, KernelError> {
         self.push(Op::Interleave { a: ValueId(a.0), b: ValueId(b.0) })
     }
 
@@ -422,7 +422,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// An extent is neither kept nor 1.
-    pub fn broadcast(&mut self, x: Operand, shape: [u16; 2]) -> Result<Operand, KernelError> {
+    pub fn broadcast(&mut self, x: TileValue, shape: [u16; 2]) -> Result<TileValue, KernelError> {
         self.push(Op::Broadcast { x: ValueId(x.0), shape })
     }
 
@@ -430,7 +430,11 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The operands are not `f32[1, 32]` and `u32[1, 32]`.
-    pub fn sort32(&mut self, scores: Operand, indices: Operand) -> Result<Operand, KernelError> {
+    pub fn sort32(
+        &mut self,
+        scores: TileValue,
+        indices: TileValue,
+    ) -> Result<TileValue, KernelError> {
         self.push(Op::Sort32 { scores: ValueId(scores.0), indices: ValueId(indices.0) })
     }
 
@@ -438,7 +442,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// `k` is not between 1 and 32.
-    pub fn topk(&mut self, pairs: Operand, k: u16) -> Result<Operand, KernelError> {
+    pub fn topk(&mut self, pairs: TileValue, k: u16) -> Result<TileValue, KernelError> {
         self.push(Op::TopK { pairs: ValueId(pairs.0), k })
     }
 
@@ -446,7 +450,7 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The operand is not an integer scalar.
-    pub fn add_cycles(&mut self, x: Operand) -> Result<(), KernelError> {
+    pub fn add_cycles(&mut self, x: TileValue) -> Result<(), KernelError> {
         self.push(Op::AddCycles { x: ValueId(x.0) }).map(drop)
     }
 

@@ -1,7 +1,7 @@
 //! Puts loads, scalars and moves into a kernel whose operands are parameters.
 //!
 //! - A tensor that an instruction other than a product takes is loaded at the start, in the order of the parameters.
-//! - A product loads a tensor where it stands; a value of the kernel is moved to the matrix unit.
+//! - A product loads a tensor where it is; a value of the kernel is moved to the matrix unit.
 //! - The result of a product that anything but a product or a store takes is moved from the matrix unit, once.
 
 use pto_aicore_kernels::tile::op::Moves;
@@ -74,8 +74,8 @@ impl Lowered<'_> {
         self.places[number] = Some(self.push(first));
     }
 
-    fn place(&self, id: ValueId) -> ValueId {
-        // Every operand of a checked instruction has a place by now.
+    fn mapped(&self, id: ValueId) -> ValueId {
+        // Every operand of a checked instruction is mapped by now.
         self.places[usize::from(id.0)].unwrap_or(ValueId(u16::MAX))
     }
 
@@ -87,7 +87,7 @@ impl Lowered<'_> {
                 let param = u8::try_from(number).unwrap_or(u8::MAX);
                 self.push(Op::Load { param, offset: [0, 0], mask: None })
             }
-            None => self.place(id),
+            None => self.mapped(id),
         }
     }
 
@@ -95,7 +95,7 @@ impl Lowered<'_> {
         let lowered = match *op {
             Op::Matmul { a, b, acc, .. } => {
                 let (a, b) = (self.factor(a), self.factor(b));
-                Op::Matmul { a, b, acc: acc.map(|acc| self.place(acc)), moves }
+                Op::Matmul { a, b, acc: acc.map(|acc| self.mapped(acc)), moves }
             }
             _ => self.renamed(op),
         };
@@ -108,7 +108,7 @@ impl Lowered<'_> {
     /// The instruction with values instead of operands.
     fn renamed(&self, op: &Op) -> Op {
         let mut renamed = *op;
-        let at = |id: &mut ValueId| *id = self.place(*id);
+        let at = |id: &mut ValueId| *id = self.mapped(*id);
         match &mut renamed {
             Op::Load { mask, .. } => mask.iter_mut().for_each(at),
             Op::Store { source, mask, .. } => {

@@ -7,5 +7,5 @@ pub(crate) mod parse;
 mod text;
 mod tile_kernel;
 
-pub use builder::{KernelBuilder, KernelError, Operand};
+pub use builder::{KernelBuilder, KernelError, TileValue};
 pub use tile_kernel::TileKernel;

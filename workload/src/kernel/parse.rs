@@ -57,7 +57,7 @@ pub(crate) fn kernel(lexer: &mut Lexer) -> Result<TileKernel, ParseError> {
     let name = checked_name(lexer)?;
     let params = params(lexer)?;
     lexer.mark("{")?;
-    let mut body = Body { params: &params, types: Vec::new(), ops: Vec::new() };
+    let mut body = KernelBody { params: &params, types: Vec::new(), ops: Vec::new() };
     while !lexer.takes("}") {
         body.line(lexer)?;
     }
@@ -118,7 +118,7 @@ fn value(lexer: &mut Lexer) -> Result<ValueId, ParseError> {
 }
 
 /// What an instruction has before its type is known.
-struct Line {
+struct InstructionHead {
     name: String,
     param: Option<u8>,
     operands: Vec<ValueId>,
@@ -132,7 +132,7 @@ struct Line {
     moves: Moves,
 }
 
-impl Line {
+impl InstructionHead {
     const fn new(name: String) -> Self {
         let moves = Moves { left: false, right: false, result: false };
         Self {
@@ -152,13 +152,13 @@ impl Line {
 }
 
 /// The instructions so far.
-struct Body<'a> {
+struct KernelBody<'a> {
     params: &'a [Param],
     types: Vec<TileType>,
     ops: Vec<Op>,
 }
 
-impl Body<'_> {
+impl KernelBody<'_> {
     fn line(&mut self, lexer: &mut Lexer) -> Result<(), ParseError> {
         let result = match lexer.peek() {
             Token::Value(number) => Some(*number),
@@ -193,8 +193,8 @@ impl Body<'_> {
         Ok(())
     }
 
-    fn operation(&self, lexer: &mut Lexer) -> Result<Line, ParseError> {
-        let mut line = Line::new(lexer.name()?);
+    fn operation(&self, lexer: &mut Lexer) -> Result<InstructionHead, ParseError> {
+        let mut line = InstructionHead::new(lexer.name()?);
         if matches!(line.name.as_str(), "load" | "store" | "scalar") {
             line.param = Some(self.param(lexer)?);
             if line.name == "store" {
@@ -235,7 +235,7 @@ impl Body<'_> {
     }
 }
 
-impl Line {
+impl InstructionHead {
     /// What follows the operands.
     fn rest(&mut self, lexer: &mut Lexer) -> Result<(), ParseError> {
         loop {

@@ -72,11 +72,11 @@ fn operation(op: &Op, params: &[Param], f: &mut Formatter<'_>) -> Result {
     match *op {
         Op::Load { param, offset, mask } => {
             write!(f, " {}", name(param))?;
-            place(offset, mask, f)
+            write_offset(offset, mask, f)
         }
         Op::Store { param, source, offset, mask } => {
             write!(f, " {}, {source}", name(param))?;
-            place(offset, mask, f)
+            write_offset(offset, mask, f)
         }
         Op::Scalar { param } => write!(f, " {}", name(param)),
         Op::Constant { dtype, bits } => write!(f, " {}", literal(bits, dtype)),
@@ -103,7 +103,7 @@ fn operation(op: &Op, params: &[Param], f: &mut Formatter<'_>) -> Result {
     }
 }
 
-fn place([row, col]: [u16; 2], mask: Option<ValueId>, f: &mut Formatter<'_>) -> Result {
+fn write_offset([row, col]: [u16; 2], mask: Option<ValueId>, f: &mut Formatter<'_>) -> Result {
     if [row, col] != [0, 0] {
         write!(f, " at [{row}, {col}]")?;
     }

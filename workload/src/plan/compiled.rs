@@ -8,15 +8,15 @@ use pto_graph::plan::layout::{
 use pto_graph::plan::{Plan, Stop, TensorUse};
 
 use crate::kernel::TileKernel;
-use crate::tree::{Checked, Node, Schedule, Tensor, Window, WindowMode, Workload};
+use crate::tree::{Checked, Schedule, TaskWindow, Tensor, TreeNode, WindowMode, Workload};
 
 use super::error::PlanError;
 use super::kernels::{self, element};
-use super::names::{Names, SymbolUse, number};
-use super::nodes::{Writer, lanes};
-use super::places::Places;
+use super::names::{SymbolTable, SymbolUse, number};
+use super::nodes::{PlanWriter, lanes};
+use super::source_map::SourceMap;
 
-/// A workload that was compiled: what a device gets, and what people are told. [`Plan::accept`] accepts its words.
+/// A workload that was compiled: what a device gets, and what errors name. [`Plan::accept`] accepts its words.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     pub(super) name: String,
@@ -26,8 +26,8 @@ pub struct Compiled {
     pub(super) kernels: Vec<TileKernel>,
     pub(super) symbols: Vec<(String, SymbolUse)>,
     pub(super) arrays: Vec<String>,
-    pub(super) window: Window,
-    pub(super) places: Places,
+    pub(super) window: TaskWindow,
+    pub(super) places: SourceMap,
 }
 
 /// Slots of a ring where the schedule has no window, and at most.
@@ -112,13 +112,13 @@ impl Compiled {
 
     /// Which words of the plan are which loop, kernel and argument.
     #[must_use]
-    pub const fn places(&self) -> &Places {
+    pub const fn places(&self) -> &SourceMap {
         &self.places
     }
 
     /// Tasks that may be under way, as the schedule says.
     #[must_use]
-    pub const fn task_window(&self) -> Window {
+    pub const fn task_window(&self) -> TaskWindow {
         self.window
     }
 
@@ -168,11 +168,11 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
         kernels::write(kernel, &mut words, &mut code);
     }
     let root = words.len();
-    let (names, places, process) = (Names::default(), Places::default(), String::new());
-    let mut writer = Writer { workload, words, names, places, process };
+    let (names, places, process) = (SymbolTable::default(), SourceMap::default(), String::new());
+    let mut writer = PlanWriter { workload, words, names, places, process };
     writer.schedule();
     writer.node(&workload.root);
-    let Writer { mut words, names, places, .. } = writer;
+    let PlanWriter { mut words, names, places, .. } = writer;
     let counts = [
         ("symbols", names.symbols.len(), limits::SYMBOLS),
         ("arrays", names.arrays.len(), limits::ARRAYS),
@@ -197,11 +197,11 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     }
     // What is nested too deep, the reader of plans finds.
     if let Err(Stop { fault, at, .. }) = Plan::accept(&words) {
-        let place = places.of(at).map_or("the head", |part| &part.text).to_owned();
-        return Err(PlanError::Refused { place, fault, at });
+        let location = places.of(at).map_or("the head", |part| &part.text).to_owned();
+        return Err(PlanError::Refused { location, fault, at });
     }
     let Workload { name, tensors, kernels, schedule, .. } = workload.clone();
-    let Names { symbols, arrays, .. } = names;
+    let SymbolTable { symbols, arrays, .. } = names;
     let window = schedule.window;
     Ok(Compiled { name, words, code, tensors, kernels, symbols, arrays, window, places })
 }
@@ -228,7 +228,7 @@ fn check_schedule(workload: &Workload) -> Result<(), PlanError> {
 
 /// Whether a plan has room for the processes and channels, where there are some.
 fn check_pipeline(workload: &Workload) -> Result<(), PlanError> {
-    let Node::Pipeline(processes) = &workload.root else { return Ok(()) };
+    let TreeNode::Pipeline(processes) = &workload.root else { return Ok(()) };
     if lanes(workload).is_some() {
         return Err(PlanError::Pipeline(workload.name.clone()));
     }
@@ -251,7 +251,7 @@ fn check_pipeline(workload: &Workload) -> Result<(), PlanError> {
 }
 
 /// Slots of the ring.
-fn slots(window: Window) -> u64 {
+fn slots(window: TaskWindow) -> u64 {
     let tasks = if window.tasks == 0 { MOST_SLOTS } else { window.tasks.min(MOST_SLOTS) };
     1 << tasks.ilog2()
 }

@@ -63,10 +63,10 @@ pub enum PlanError {
         extent: u64,
     },
     /// The reader of plans refuses what was written.
-    #[error("At {place}: {fault} (word {at} of the plan)")]
+    #[error("At {location}: {fault} (word {at} of the plan)")]
     Refused {
         /// The loops, kernel and argument.
-        place: String,
+        location: String,
         /// Why.
         fault: pto_abi::Fault,
         /// The word.

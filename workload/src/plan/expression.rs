@@ -4,7 +4,7 @@ use pto_graph::plan::layout::expression as code;
 
 use crate::tree::{BinaryOp, Expr, ScalarType, UnaryOp, common};
 
-use super::names::{Names, SymbolUse, number};
+use super::names::{SymbolTable, SymbolUse, number};
 
 /// A word: a code and its operand of 24 bits.
 pub(super) const fn word(code: u32, operand: u32) -> u32 {
@@ -12,7 +12,7 @@ pub(super) const fn word(code: u32, operand: u32) -> u32 {
 }
 
 /// Appends an expression; returns its type.
-pub(super) fn write(expr: &Expr, names: &mut Names, words: &mut Vec<u32>) -> ScalarType {
+pub(super) fn write(expr: &Expr, names: &mut SymbolTable, words: &mut Vec<u32>) -> ScalarType {
     use ScalarType::{Bool, I64, U64};
     match expr {
         Expr::Bool(value) => {
@@ -83,7 +83,7 @@ const fn low(value: u64) -> u32 {
 }
 
 /// An expression of its own, and its type.
-fn apart(expr: &Expr, names: &mut Names) -> (Vec<u32>, ScalarType) {
+fn apart(expr: &Expr, names: &mut SymbolTable) -> (Vec<u32>, ScalarType) {
     let mut words = Vec::new();
     let of = write(expr, names, &mut words);
     (words, of)
@@ -100,7 +100,7 @@ const fn unary(op: UnaryOp) -> u32 {
 fn binary(
     op: BinaryOp,
     (a, b): &(Expr, Expr),
-    names: &mut Names,
+    names: &mut SymbolTable,
     words: &mut Vec<u32>,
 ) -> ScalarType {
     let ((first, a), (second, b)) = (apart(a, names), apart(b, names));
@@ -143,7 +143,7 @@ const fn binary_code(op: BinaryOp) -> u32 {
 
 fn choice(
     (condition, then, otherwise): &(Expr, Expr, Expr),
-    names: &mut Names,
+    names: &mut SymbolTable,
     words: &mut Vec<u32>,
 ) -> ScalarType {
     let (condition, _) = apart(condition, names);
@@ -155,7 +155,7 @@ fn choice(
     common(a, b).unwrap_or(a)
 }
 
-fn cast(to: ScalarType, x: &Expr, names: &mut Names, words: &mut Vec<u32>) -> ScalarType {
+fn cast(to: ScalarType, x: &Expr, names: &mut SymbolTable, words: &mut Vec<u32>) -> ScalarType {
     let (inner, from) = apart(x, names);
     match (to, from) {
         (ScalarType::Bool, _) => words.push(word(code::TO_TRUTH, 0)),

@@ -18,10 +18,10 @@ pub enum RunFault {
     #[error("The pipeline is in a deadlock: {0}. ({fault})", fault = Fault::PLAN_DEADLOCK)]
     Deadlock(String),
     /// The expansion stopped.
-    #[error("At {place}{vars}: {message} ({fault})")]
+    #[error("At {location}{vars}: {message} ({fault})")]
     Expansion {
         /// The loops, kernel and argument.
-        place: String,
+        location: String,
         /// The values of the loop variables.
         vars: String,
         /// What was found.
@@ -47,7 +47,7 @@ impl Compiled {
             return Some(RunFault::Deadlock(self.waits(at)));
         }
         let part = self.places.of(usize::try_from(at(epitaph::AT)).unwrap_or(usize::MAX));
-        let place = part.map_or("the head of the plan", |part| &part.text).to_owned();
+        let location = part.map_or("the head of the plan", |part| &part.text).to_owned();
         let values = (0..at(epitaph::VARS)).map(|number| {
             at(epitaph::VAR_WORDS.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)))
         });
@@ -60,7 +60,7 @@ impl Compiled {
         let vars =
             if vars.is_empty() { String::new() } else { format!(", with {}", vars.join(", ")) };
         let message = message(fault, at(epitaph::FOUND), at(epitaph::LIMIT));
-        Some(RunFault::Expansion { place, vars, message, fault })
+        Some(RunFault::Expansion { location, vars, message, fault })
     }
 
     /// Who waits for whom in a deadlock: the epitaph has the words of the plan at which processes wait.
@@ -73,15 +73,16 @@ impl Compiled {
 
     /// `None`: the epitaph names no kernel of the plan.
     fn kernel_fault(&self, word: impl Fn(usize) -> u64) -> Option<TileFault> {
-        let place = word(epitaph::KERNEL);
+        let location = word(epitaph::KERNEL);
         let index = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
         let said = [0, 1, 2, 3, 4].map(|at| word(epitaph::CAUSE_WORDS + at));
         let cause =
             FaultCause::from_words((word(epitaph::CAUSE), said)).unwrap_or(FaultCause::Broken);
-        let kernel = self.kernels.get(index(place & 0xFFFF_FFFF))?;
-        let instruction = u16::try_from(place >> 32 & 0xFFFF).ok()?.checked_sub(1);
+        let kernel = self.kernels.get(index(location & 0xFFFF_FFFF))?;
+        let instruction = u16::try_from(location >> 32 & 0xFFFF).ok()?.checked_sub(1);
         let op = instruction.and_then(|number| kernel.ops().nth(number.into()));
-        let param = index(place >> 48).checked_sub(1).and_then(|param| kernel.params().get(param));
+        let param =
+            index(location >> 48).checked_sub(1).and_then(|param| kernel.params().get(param));
         Some(TileFault {
             kernel: *kernel.code().name(),
             instruction,

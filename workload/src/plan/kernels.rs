@@ -40,7 +40,7 @@ pub(super) fn write(kernel: &TileKernel, words: &mut Vec<u32>, code: &mut Vec<u8
     }
 }
 
-fn param_words(param: &Param, place: usize, kernel: &TileKernel) -> [u32; 3] {
+fn param_words(param: &Param, index: usize, kernel: &TileKernel) -> [u32; 3] {
     let pair = |[a, b]: [u16; 2]| u32::from(a) | u32::from(b) << 16;
     match param.kind {
         ParamKind::Scalar(dtype) => [param::SCALAR | u32::from(element(dtype).get()) << 8, 0, 0],
@@ -50,7 +50,7 @@ fn param_words(param: &Param, place: usize, kernel: &TileKernel) -> [u32; 3] {
                 Direction::Out => param::OUT,
                 Direction::InOut => param::IN_OUT,
             };
-            let accesses = Accesses::of(place, kernel);
+            let accesses = Accesses::of(index, kernel);
             let flags = if accesses.is_loose { param::LOOSE } else { 0 };
             let first = role | u32::from(element(tile.dtype).get()) << 8 | flags << 16;
             [first, pair([tile.rows, tile.cols]), pair(accesses.reach)]
@@ -67,10 +67,10 @@ struct Accesses {
 }
 
 impl Accesses {
-    fn of(place: usize, kernel: &TileKernel) -> Self {
+    fn of(index: usize, kernel: &TileKernel) -> Self {
         let found = kernel.ops().filter_map(|op| match op {
             Op::Load { param, offset, mask } | Op::Store { param, offset, mask, .. } => {
-                (usize::from(*param) == place).then_some((*offset, mask.is_some()))
+                (usize::from(*param) == index).then_some((*offset, mask.is_some()))
             }
             _ => None,
         });

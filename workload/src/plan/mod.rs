@@ -16,12 +16,12 @@ mod fault;
 mod kernels;
 mod names;
 mod nodes;
-mod places;
+mod source_map;
 mod stored;
 
 pub use compiled::{Compiled, compile};
 pub use error::PlanError;
 pub use fault::RunFault;
 pub use names::SymbolUse;
-pub use places::Places;
+pub use source_map::SourceMap;
 pub use stored::Stored;

@@ -14,7 +14,7 @@ pub enum SymbolUse {
 }
 
 impl SymbolUse {
-    /// Whether both are bound by the same name in the same place.
+    /// Whether both are bound by the same name in the same scope.
     const fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (Self::Size(a), Self::Size(b)) => {
@@ -28,7 +28,7 @@ impl SymbolUse {
 
 /// The names, in the order of their numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct SymbolTable {
     pub(super) symbols: Vec<(String, SymbolUse)>,
     pub(super) arrays: Vec<String>,
     /// The loop variables in scope.
@@ -39,26 +39,26 @@ pub(super) struct Names {
     pub(super) missing: Option<u16>,
 }
 
-impl Names {
+impl SymbolTable {
     /// The number of a symbol.
     pub(super) fn symbol(&mut self, name: &str, used: SymbolUse) -> u32 {
         let found =
             self.symbols.iter().position(|(known, other)| known == name && used.is_same(*other));
-        let place = found.unwrap_or_else(|| {
+        let index = found.unwrap_or_else(|| {
             self.symbols.push((name.to_owned(), used));
             self.symbols.len() - 1
         });
-        number(place)
+        number(index)
     }
 
     /// The number of an array.
     pub(super) fn array(&mut self, name: &str) -> u32 {
         let found = self.arrays.iter().position(|known| known == name);
-        let place = found.unwrap_or_else(|| {
+        let index = found.unwrap_or_else(|| {
             self.arrays.push(name.to_owned());
             self.arrays.len() - 1
         });
-        number(place)
+        number(index)
     }
 
     /// The number of a loop variable; a workload that was checked names only those in scope.
@@ -67,9 +67,9 @@ impl Names {
     }
 }
 
-/// A place as a number of a plan. What is too large for it, the reader of plans refuses.
-pub(super) fn number(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX >> 8).min(u32::MAX >> 8)
+/// An index as a number of a plan. What is too large for it, the reader of plans refuses.
+pub(super) fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX >> 8).min(u32::MAX >> 8)
 }
 
 /// Zero, as an index.

@@ -5,27 +5,27 @@ use pto_graph::plan::layout::{
 };
 
 use crate::tree::{
-    Argument, Axis, Dispatch, Exchange, Expr, Index, Loop, Node, Process, ScalarType, Schedule,
-    Task, View, Workload, sends,
+    Axis, Dispatch, Expr, Index, Loop, Process, ScalarType, Schedule, Task, TaskArgument,
+    TensorExchange, TensorSlice, TreeNode, Workload, sends,
 };
 use pto_aicore_kernels::tile::element::bits_of;
 use pto_aicore_kernels::tile::{Param, ParamKind, TileType};
 
 use super::expression::{constant, wide, word, write};
-use super::names::{Names, SymbolUse, ZERO, number};
-use super::places::Places;
+use super::names::{SymbolTable, SymbolUse, ZERO, number};
+use super::source_map::SourceMap;
 
 /// Writes the nodes of a workload.
-pub(super) struct Writer<'w> {
+pub(super) struct PlanWriter<'w> {
     pub(super) workload: &'w Workload,
     pub(super) words: Vec<u32>,
-    pub(super) names: Names,
-    pub(super) places: Places,
+    pub(super) names: SymbolTable,
+    pub(super) places: SourceMap,
     /// The process that is written.
     pub(super) process: String,
 }
 
-impl Writer<'_> {
+impl PlanWriter<'_> {
     fn begin(&mut self) {
         self.places.begin(self.words.len(), &self.names.vars);
     }
@@ -34,7 +34,7 @@ impl Writer<'_> {
         write(expr, &mut self.names, &mut self.words)
     }
 
-    /// A word that says how many words follow from another place on.
+    /// A word that says how many words follow after another word.
     fn measure(&mut self, at: usize, start: usize, shift: u32) {
         let length = number(self.words.len() - start);
         if let Some(word) = self.words.get_mut(at) {
@@ -43,34 +43,36 @@ impl Writer<'_> {
     }
 
     /// Appends a node.
-    pub(super) fn node(&mut self, node: &Node) {
+    pub(super) fn node(&mut self, node: &TreeNode) {
         self.begin();
         match node {
-            Node::Empty => self.words.push(word(node::EMPTY, 0)),
-            Node::Pipeline(processes) => self.pipeline(processes),
-            Node::Send { channel, task } => self.send(*channel, task),
-            Node::Exchange(exchange) => self.exchange(exchange),
-            Node::Consume { channel, var, body } => self.consume(*channel, var, body),
-            Node::ParallelFor(around, body) | Node::Select(around, body) => {
+            TreeNode::Empty => self.words.push(word(node::EMPTY, 0)),
+            TreeNode::Pipeline(processes) => self.pipeline(processes),
+            TreeNode::Send { channel, task } => self.send(*channel, task),
+            TreeNode::Exchange(exchange) => self.exchange(exchange),
+            TreeNode::Consume { channel, var, body } => self.consume(*channel, var, body),
+            TreeNode::ParallelFor(around, body) | TreeNode::Select(around, body) => {
                 self.around(around, body, 0);
             }
-            Node::ForEach(around, body) => self.around(around, body, axis::IN_ORDER),
-            Node::Cond { predicate, then, otherwise } => self.branch(predicate, then, otherwise),
-            Node::Task(task) => self.task(task),
-            Node::Combine(nodes) | Node::Sequential(nodes) => {
+            TreeNode::ForEach(around, body) => self.around(around, body, axis::IN_ORDER),
+            TreeNode::Cond { predicate, then, otherwise } => {
+                self.branch(predicate, then, otherwise)
+            }
+            TreeNode::Task(task) => self.task(task),
+            TreeNode::Combine(nodes) | TreeNode::Sequential(nodes) => {
                 self.words.push(word(node::BLOCK, number(nodes.len())));
                 nodes.iter().for_each(|node| self.node(node));
             }
-            Node::SlotSet { slot, value } => {
+            TreeNode::SlotSet { slot, value } => {
                 self.words.push(word(node::SLOT_SET, (*slot).into()));
                 self.expr(value);
             }
-            Node::SlotLoad { slot, view, row, col } => self.load(*slot, view, [row, col]),
+            TreeNode::SlotLoad { slot, view, row, col } => self.load(*slot, view, [row, col]),
         }
     }
 
-    fn exchange(&mut self, exchange: &Exchange) {
-        let Exchange { kind, tensor, reduction, peer, tag } = exchange;
+    fn exchange(&mut self, exchange: &TensorExchange) {
+        let TensorExchange { kind, tensor, reduction, peer, tag } = exchange;
         let name = &self.workload.tensors[*tensor].name;
         self.places.enter(format!("exchange {kind} {name}"));
         self.begin();
@@ -81,7 +83,7 @@ impl Writer<'_> {
         self.places.leave();
     }
 
-    fn branch(&mut self, predicate: &Expr, then: &Node, otherwise: &Node) {
+    fn branch(&mut self, predicate: &Expr, then: &TreeNode, otherwise: &TreeNode) {
         let at = self.words.len();
         self.words.extend([word(node::COND, 0), 0]);
         self.expr(predicate);
@@ -94,7 +96,7 @@ impl Writer<'_> {
     }
 
     /// Appends a loop; `order`: whether its iterations are in order, as a flag of its axis.
-    fn around(&mut self, around: &Loop, body: &Node, order: u32) {
+    fn around(&mut self, around: &Loop, body: &TreeNode, order: u32) {
         let (at, depth) = (self.words.len(), self.names.vars.len());
         self.places.enter(format!("loop {}{}", around.var, axis_text(&around.axis)));
         self.begin();
@@ -151,7 +153,7 @@ impl Writer<'_> {
         self.task(task);
     }
 
-    fn consume(&mut self, channel: usize, var: &str, body: &Node) {
+    fn consume(&mut self, channel: usize, var: &str, body: &TreeNode) {
         let senders = self.processes_that(|process| sends(&process.body, channel));
         let name = &self.workload.channels[channel].name;
         let waits = format!("{} waits for a token of {name} from {senders}", self.process);
@@ -168,7 +170,7 @@ impl Writer<'_> {
 
     /// The names of processes.
     fn processes_that(&self, does: impl Fn(&Process) -> bool) -> String {
-        let Node::Pipeline(processes) = &self.workload.root else { return String::new() };
+        let TreeNode::Pipeline(processes) = &self.workload.root else { return String::new() };
         let found = processes.iter().filter(|process| does(process));
         found.map(Process::called).collect::<Vec<_>>().join(" and ")
     }
@@ -199,10 +201,11 @@ impl Writer<'_> {
         let at = self.words.len();
         self.words.extend([0, 0]);
         let mut forms = 0;
-        for (place, (param, argument)) in kernel.params().iter().zip(&task.arguments).enumerate() {
+        for (position, (param, argument)) in kernel.params().iter().zip(&task.arguments).enumerate()
+        {
             self.places.enter(format!("argument {}", param.name));
             self.begin();
-            forms |= self.argument(param, argument) << (2 * place);
+            forms |= self.argument(param, argument) << (2 * position);
             self.places.leave();
         }
         self.words[at..at + 2].copy_from_slice(&wide(forms));
@@ -234,22 +237,22 @@ impl Writer<'_> {
     }
 
     /// Appends an argument; returns what its word is, if it is a scalar.
-    fn argument(&mut self, param: &Param, argument: &Argument) -> u64 {
+    fn argument(&mut self, param: &Param, argument: &TaskArgument) -> u64 {
         match (param.kind, argument) {
-            (ParamKind::Tensor { tile, .. }, Argument::View(view)) => {
+            (ParamKind::Tensor { tile, .. }, TaskArgument::View(view)) => {
                 self.view(view, tile);
                 form::BITS
             }
-            (_, Argument::Expr(expr)) => match self.expr(expr) {
+            (_, TaskArgument::Expr(expr)) => match self.expr(expr) {
                 ScalarType::I64 => form::SIGNED,
                 ScalarType::Bool | ScalarType::U64 => form::UNSIGNED,
             },
-            (_, Argument::Symbol(name)) => {
+            (_, TaskArgument::Symbol(name)) => {
                 let float = self.names.symbol(name, SymbolUse::Float);
                 self.words.push(word(expression::SYMBOL, float));
                 form::F32
             }
-            (ParamKind::Scalar(dtype), Argument::Number(value)) => {
+            (ParamKind::Scalar(dtype), TaskArgument::Number(value)) => {
                 constant(bits_of(dtype, *value), &mut self.words);
                 form::BITS
             }
@@ -261,7 +264,7 @@ impl Writer<'_> {
         }
     }
 
-    fn view(&mut self, view: &View, tile: TileType) {
+    fn view(&mut self, view: &TensorSlice, tile: TileType) {
         let rank = self.workload.tensors[view.tensor].shape.len();
         let free: Vec<u32> = view.free(rank).map(number).collect();
         let [row, col] = match *free.as_slice() {
@@ -287,7 +290,7 @@ impl Writer<'_> {
         }
     }
 
-    fn load(&mut self, slot: u16, view: &View, at: [&Expr; 2]) {
+    fn load(&mut self, slot: u16, view: &TensorSlice, at: [&Expr; 2]) {
         self.places.enter(format!("slot {slot}"));
         self.begin();
         let rank = self.workload.tensors[view.tensor].shape.len();
@@ -296,8 +299,8 @@ impl Writer<'_> {
         let mut sides = at.into_iter().skip(2 - free.len().min(2));
         for dimension in 0..rank {
             match view.indices.get(dimension) {
-                Some(index @ Index::At(_)) => self.expr(&index.place(ZERO)),
-                Some(index) => self.expr(&index.place(sides.next().unwrap_or(&ZERO).clone())),
+                Some(index @ Index::At(_)) => self.expr(&index.element_at(ZERO)),
+                Some(index) => self.expr(&index.element_at(sides.next().unwrap_or(&ZERO).clone())),
                 None => self.expr(sides.next().unwrap_or(&ZERO)),
             };
         }
@@ -309,7 +312,7 @@ impl Writer<'_> {
 /// workers, on this clock as on the other: no dispatch decides where their tasks go.
 pub(super) fn lanes(workload: &Workload) -> Option<[u32; 2]> {
     let of: &Schedule = &workload.schedule;
-    let has_one = of.workers <= 1 || matches!(workload.root, Node::Pipeline(_));
+    let has_one = of.workers <= 1 || matches!(workload.root, TreeNode::Pipeline(_));
     let is_free = of.dispatch == Dispatch::WorkSteal || has_one && !of.dispatch.is_in_order();
     let lanes = if is_free { 0 } else { of.workers };
     let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
@@ -321,7 +324,7 @@ pub(super) fn lanes(workload: &Workload) -> Option<[u32; 2]> {
 }
 
 /// The channels that a node sends to, a bit for each.
-fn sent_by(node: &Node, channels: usize) -> u32 {
+fn sent_by(node: &TreeNode, channels: usize) -> u32 {
     let sent = (0..channels.min(RANK_SHIFT as usize)).filter(|channel| sends(node, *channel));
     sent.fold(0, |bits, channel| bits | 1 << channel)
 }

@@ -6,9 +6,9 @@ use pto_graph::plan::layout::{HEADER_WORDS, KERNEL_WORDS, PARAM_WORDS, TENSOR_WO
 use super::compiled::Compiled;
 use super::kernels::{self, element};
 use super::names::SymbolUse;
-use super::places::Places;
+use super::source_map::SourceMap;
 use crate::kernel::TileKernel;
-use crate::tree::{Tensor, Window, WindowMode};
+use crate::tree::{TaskWindow, Tensor, WindowMode};
 use pto_aicore_kernels::tile::{DType, Kernel};
 
 /// The parts of a compiled workload.
@@ -29,7 +29,7 @@ pub struct Stored {
     /// Tasks that may be under way; 0: any number.
     pub window: u64,
     /// Which words are which loop, kernel and argument.
-    pub places: Places,
+    pub places: SourceMap,
 }
 
 /// The word of the plan at which the check stopped, and what is wrong.
@@ -53,7 +53,7 @@ impl Compiled {
             }
         }
         // A device knows no other mode.
-        let window = Window { tasks: window, mode: WindowMode::Stall };
+        let window = TaskWindow { tasks: window, mode: WindowMode::Stall };
         let kernels = kernels_of(&words, &code, tensors.len())?;
         let named = tensors.into_iter().enumerate();
         let tensors =

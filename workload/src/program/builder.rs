@@ -15,7 +15,7 @@ pub struct BuilderReference {
     pub name: String,
     /// What it builds for: `AICPU_BUILD_GRAPH` or `TENSORMAP_AND_RINGBUFFER`.
     pub variant: RuntimeVariant,
-    /// The words that it reads; a tensor stands there with an address.
+    /// The words that it reads; a tensor is there with an address.
     pub words: Vec<GraphArgument>,
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use pto_abi::RuntimeVariant;
 
     use super::{BuilderReference, defect, read, write};
-    use crate::program::{GraphArgument, Layout, Role, TensorDescription};
+    use crate::program::{GraphArgument, Role, TensorDescription, TensorLayout};
     use pto_aicore_kernels::tile::DType;
 
     fn reference() -> BuilderReference {
@@ -95,7 +95,7 @@ mod tests {
             role: Role::Input,
             dtype: DType::F32,
             shape: vec![1],
-            layout: Layout::device(),
+            layout: TensorLayout::device(),
             begins_with_zeros: false,
         };
         let of = |reference: &BuilderReference| defect(reference, std::slice::from_ref(&x));

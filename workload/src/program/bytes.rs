@@ -47,7 +47,7 @@ impl<'s> Reader<'s> {
         Self { section, content, at: 0 }
     }
 
-    /// Something is wrong where the reader stands.
+    /// Something is wrong at the position of the reader.
     pub(super) fn error(&self, what: impl Into<String>) -> ProgramError {
         ProgramError::Section { section: self.section, at: self.at, what: what.into() }
     }

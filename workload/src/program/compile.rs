@@ -1,9 +1,9 @@
 //! From a workload to a program.
 
-use super::content::{Body, Program};
+use super::content::{Program, ProgramBody};
 use super::description::TensorDescription;
 use super::error::ProgramError;
-use super::layout::Layout;
+use super::layout::TensorLayout;
 use super::roles::roles;
 use crate::plan::compile;
 use crate::tree::Checked;
@@ -22,11 +22,11 @@ impl Program {
             role,
             dtype: tensor.dtype,
             shape: tensor.shape.clone(),
-            layout: Layout::device(),
+            layout: TensorLayout::device(),
             begins_with_zeros,
         });
         let (tensors, name) = (tensors.collect(), compiled.name().to_owned());
-        let program = Self::new(&name, Body::Plan(Box::new(compiled)), tensors)?;
+        let program = Self::new(&name, ProgramBody::Plan(Box::new(compiled)), tensors)?;
         Ok(program.with_source(&checked.workload().to_string()))
     }
 }

@@ -16,7 +16,7 @@ pub const ANY_TARGET: &str = "any";
 
 /// What a program does.
 #[derive(Clone, Debug)]
-pub enum Body {
+pub enum ProgramBody {
     /// A plan, which the device expands, and its tile kernels.
     Plan(Box<Compiled>),
     /// Tasks and edges, with kernels of the library and native ones.
@@ -25,7 +25,7 @@ pub enum Body {
     Builder(BuilderReference),
 }
 
-impl Body {
+impl ProgramBody {
     /// The name in texts.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -44,7 +44,7 @@ pub struct Program {
     pub(super) producer: String,
     pub(super) target: String,
     pub(super) tensors: Vec<TensorDescription>,
-    pub(super) body: Body,
+    pub(super) body: ProgramBody,
     /// For each tensor: the elements, where it is a constant.
     pub(super) constants: Vec<Option<Vec<u8>>>,
     pub(super) source: Option<String>,
@@ -53,13 +53,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program for every target, without constants. The tensors of a plan stand in its order, and have its names.
+    /// A program for every target, without constants. The tensors of a plan are in its order, and have its names.
     ///
     /// # Errors
     /// A file cannot hold the name; a tensor cannot be as described; the body does not fit the tensors.
     pub fn new(
         name: &str,
-        body: Body,
+        body: ProgramBody,
         tensors: Vec<TensorDescription>,
     ) -> Result<Self, ProgramError> {
         let program = Self {
@@ -108,7 +108,7 @@ impl Program {
     pub(super) fn check_native(&self) -> Result<(), ProgramError> {
         let Some(native) = &self.native else { return Ok(()) };
         let refused = |what| Err(ProgramError::Section { section: "native", at: 0, what });
-        let Body::Graph(tasks) = &self.body else {
+        let ProgramBody::Graph(tasks) = &self.body else {
             return refused(format!(
                 "the body is a {}, and only tasks of a graph call native kernels",
                 self.body.name()
@@ -169,19 +169,19 @@ impl Program {
             }
         }
         match &self.body {
-            Body::Plan(compiled) => self.check_plan(compiled),
-            Body::Graph(tasks) => match graph::defect(tasks, &self.tensors) {
+            ProgramBody::Plan(compiled) => self.check_plan(compiled),
+            ProgramBody::Graph(tasks) => match graph::defect(tasks, &self.tensors) {
                 None => Ok(()),
                 Some(what) => Err(ProgramError::Section { section: "graph", at: 0, what }),
             },
-            Body::Builder(reference) => match builder::defect(reference, &self.tensors) {
+            ProgramBody::Builder(reference) => match builder::defect(reference, &self.tensors) {
                 None => Ok(()),
                 Some(what) => Err(ProgramError::Section { section: "builder", at: 0, what }),
             },
         }
     }
 
-    /// Whether each tensor stands in memory as the plan takes it.
+    /// Whether each tensor is in memory as the plan takes it.
     fn check_plan(&self, compiled: &Compiled) -> Result<(), ProgramError> {
         if compiled.tensors().len() != self.tensors.len() {
             let (plan, found) = (compiled.tensors().len(), self.tensors.len());
@@ -284,7 +284,7 @@ impl Program {
 
     /// What it does.
     #[must_use]
-    pub const fn body(&self) -> &Body {
+    pub const fn body(&self) -> &ProgramBody {
         &self.body
     }
 
@@ -292,8 +292,8 @@ impl Program {
     #[must_use]
     pub fn symbols(&self) -> &[(String, SymbolUse)] {
         match &self.body {
-            Body::Plan(compiled) => compiled.symbols(),
-            Body::Graph(_) | Body::Builder(_) => &[],
+            ProgramBody::Plan(compiled) => compiled.symbols(),
+            ProgramBody::Graph(_) | ProgramBody::Builder(_) => &[],
         }
     }
 
@@ -301,8 +301,8 @@ impl Program {
     #[must_use]
     pub fn arrays(&self) -> &[String] {
         match &self.body {
-            Body::Plan(compiled) => compiled.arrays(),
-            Body::Graph(_) | Body::Builder(_) => &[],
+            ProgramBody::Plan(compiled) => compiled.arrays(),
+            ProgramBody::Graph(_) | ProgramBody::Builder(_) => &[],
         }
     }
 

@@ -2,7 +2,7 @@
 
 use pto_graph::plan::layout::limits;
 
-use super::layout::Layout;
+use super::layout::TensorLayout;
 use pto_aicore_kernels::tile::DType;
 
 /// What a tensor is to a program.
@@ -16,7 +16,7 @@ pub enum Role {
     Updated,
     /// The program needs it between its tasks only.
     Temporary,
-    /// The program reads it, and its elements stand in the file.
+    /// The program reads it, and its elements are in the file.
     Constant,
 }
 
@@ -43,7 +43,7 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.name() == name)
     }
 
-    /// Whether whoever runs the program has to give the tensor.
+    /// Whether the person who runs the program has to give the tensor.
     #[must_use]
     pub const fn is_given(self) -> bool {
         matches!(self, Self::Input | Self::Updated)
@@ -62,7 +62,7 @@ pub struct TensorDescription {
     /// Its extents; 1 to 5 of them, each at least 1.
     pub shape: Vec<u64>,
     /// The layout that the program needs.
-    pub layout: Layout,
+    pub layout: TensorLayout,
     /// Of an output or a temporary: it has to hold zeros when the program begins.
     pub begins_with_zeros: bool,
 }
@@ -72,7 +72,7 @@ const NAME_BYTES: usize = 128;
 /// Bytes of a tensor, at most.
 const TENSOR_BYTES: u64 = 1 << 48;
 
-/// Why a file cannot hold a name, in words that stand behind it; `None`: it can. The writer asks as the reader does, so that what one
+/// Why a file cannot hold a name, in words that follow it; `None`: it can. The writer asks as the reader does, so that what one
 /// writes the other reads.
 pub(super) fn name_defect(name: &str) -> Option<String> {
     if name.is_empty() || name.len() > NAME_BYTES {
@@ -90,7 +90,7 @@ impl TensorDescription {
         elements.saturating_mul(self.dtype.bytes() as u64)
     }
 
-    /// What is wrong with it, in words that stand behind its name; `None`: nothing.
+    /// What is wrong with it, in words that follow its name; `None`: nothing.
     #[must_use]
     pub fn defect(&self) -> Option<String> {
         if let Some(what) = name_defect(&self.name) {

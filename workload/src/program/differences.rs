@@ -1,7 +1,7 @@
 //! The differences between two programs.
 
 use super::block_shape::describe_block_shape;
-use super::content::{Body, Program};
+use super::content::{ProgramBody, Program};
 use super::description::TensorDescription;
 
 /// Something in which two programs differ.
@@ -13,11 +13,11 @@ pub struct Difference {
     pub first: Option<String>,
     /// In the second one.
     pub second: Option<String>,
-    /// Whether whoever runs the program has to know: tensors, symbols, target.
+    /// Whether the person who runs the program has to know: tensors, symbols, target.
     pub is_interface: bool,
 }
 
-/// In what two programs differ, those things first that whoever runs them has to know.
+/// In what two programs differ, those things first that the person who runs them has to know.
 #[must_use]
 pub fn differences(first: &Program, second: &Program) -> Vec<Difference> {
     let mut found = Vec::new();
@@ -97,43 +97,43 @@ fn symbol(program: &Program, name: &str) -> Option<String> {
 
 fn task_count(program: &Program) -> usize {
     match program.body() {
-        Body::Plan(_) | Body::Builder(_) => 0,
-        Body::Graph(tasks) => tasks.len(),
+        ProgramBody::Plan(_) | ProgramBody::Builder(_) => 0,
+        ProgramBody::Graph(tasks) => tasks.len(),
     }
 }
 
 /// What a task is beyond one kernel on one core; `None`: nothing.
 fn shape(program: &Program, number: usize) -> Option<String> {
-    let Body::Graph(tasks) = program.body() else { return None };
+    let ProgramBody::Graph(tasks) = program.body() else { return None };
     describe_block_shape(&tasks.get(number)?.block_shape, program.tensors())
 }
 
 fn kernel_names(program: &Program) -> Vec<String> {
     match program.body() {
-        Body::Plan(compiled) => {
+        ProgramBody::Plan(compiled) => {
             compiled.tile_kernels().iter().map(|kernel| kernel.name().to_owned()).collect()
         }
-        Body::Graph(_) | Body::Builder(_) => Vec::new(),
+        ProgramBody::Graph(_) | ProgramBody::Builder(_) => Vec::new(),
     }
 }
 
 fn kernel(program: &Program, name: &str) -> Option<String> {
-    let Body::Plan(compiled) = program.body() else { return None };
+    let ProgramBody::Plan(compiled) = program.body() else { return None };
     compiled.tile_kernels().iter().find(|kernel| kernel.name() == name).map(ToString::to_string)
 }
 
 /// What a body is, in a line that is another one for another body.
 fn body(program: &Program) -> String {
     let (bytes, what) = match program.body() {
-        Body::Plan(compiled) => {
+        ProgramBody::Plan(compiled) => {
             let words = compiled.words();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             (bytes, format!("plan of {} words", words.len()))
         }
-        Body::Graph(tasks) => {
+        ProgramBody::Graph(tasks) => {
             (super::graph::write(tasks), format!("graph of {} tasks", tasks.len()))
         }
-        Body::Builder(reference) => {
+        ProgramBody::Builder(reference) => {
             (super::builder::write(reference), format!("reference to builder {}", reference.name))
         }
     };

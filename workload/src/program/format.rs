@@ -1,7 +1,7 @@
 //! The frame of a program file: header, table of sections, seal.
 //!
 //! ```text
-//! header (64 bytes)  'PTOPROG\n' | major, minor, sections | bytes of the file | SHA-256 with zeros in its place
+//! header (64 bytes)  'PTOPROG\n' | major, minor, sections | bytes of the file | SHA-256, computed with zeros here
 //! table (24 bytes each)  kind, flags | offset | bytes
 //! sections           each at a multiple of 8, in the order of the table, zeros between them
 //! ```
@@ -99,7 +99,7 @@ impl Kind {
     }
 }
 
-/// A section of a file, as people are told of it.
+/// A section of a file, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Its name; of one that this reader does not know, its number.
@@ -168,10 +168,10 @@ pub(super) fn take_apart(file: &[u8]) -> Result<Sections<'_>, ProgramError> {
     for entry in 0..count {
         end = take_section(file, entry, end, &mut sections)?;
     }
-    if end == file.len() { Ok(sections) } else { Err(broken(0, "bytes behind the last section")) }
+    if end == file.len() { Ok(sections) } else { Err(broken(0, "bytes after the last section")) }
 }
 
-/// Takes the section of an entry, behind `end`; returns its end.
+/// Takes the section of an entry, after `end`; returns its end.
 fn take_section<'f>(
     file: &'f [u8],
     entry: usize,
@@ -181,7 +181,7 @@ fn take_section<'f>(
     let at = HEADER_BYTES + entry * ENTRY_BYTES;
     let [code, flags] = [at, at + 4].map(|at| u32::from_le_bytes(word(file, at)));
     let (offset, bytes) = (size(file, at + 8), size(file, at + 16));
-    let content = offset.checked_add(bytes).and_then(|behind| file.get(offset..behind));
+    let content = offset.checked_add(bytes).and_then(|after| file.get(offset..after));
     let content = content.filter(|_| offset == end.next_multiple_of(8));
     let content = content.ok_or_else(|| broken(at, "a section that is not in the file"))?;
     let known = Kind::ALL.into_iter().find(|kind| kind.code() == code);
@@ -232,11 +232,11 @@ pub fn seal(file: &mut [u8]) {
     }
 }
 
-/// The SHA-256 of a file with zeros in place of its checksum.
+/// The SHA-256 of a file with zeros instead of its checksum.
 fn digest(file: &[u8]) -> Vec<u8> {
     let (before, rest) = file.split_at(CHECKSUM.start);
-    let behind = rest.get(CHECKSUM.len()..).unwrap_or(&[]);
-    let digest = Sha256::new().chain_update(before).chain_update([0; 32]).chain_update(behind);
+    let after = rest.get(CHECKSUM.len()..).unwrap_or(&[]);
+    let digest = Sha256::new().chain_update(before).chain_update([0; 32]).chain_update(after);
     digest.finalize().to_vec()
 }
 

@@ -1,10 +1,10 @@
-//! Layouts: where a tensor is, and in which order its elements stand there.
+//! Layouts: where a tensor is, and in which order its elements are there.
 
 use std::fmt;
 
-/// Where a tensor is.
+/// The memory in which a tensor is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum MemorySpace {
     /// In memory of the host.
     Host,
     /// In memory of the host that the device can reach.
@@ -16,7 +16,7 @@ pub enum Place {
     OnChip,
 }
 
-impl Place {
+impl MemorySpace {
     /// All of them, in the order of their codes.
     pub const ALL: [Self; 4] = [Self::Host, Self::Pinned, Self::Device, Self::OnChip];
 
@@ -31,10 +31,10 @@ impl Place {
         }
     }
 
-    /// The place with this name.
+    /// The memory with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|place| place.name() == name)
+        Self::ALL.into_iter().find(|memory| memory.name() == name)
     }
 }
 
@@ -46,7 +46,7 @@ pub enum Format {
     RowMajor,
     /// At these distances, in elements, one for each dimension.
     Strided(Vec<u64>),
-    /// A matrix in tiles: element (m, n) stands at `[n / cols][m][n % cols]`, with as many rows as make whole tiles. Tiles of
+    /// A matrix in tiles: element (m, n) is at `[n / cols][m][n % cols]`, with as many rows as make whole tiles. Tiles of
     /// 16 rows and 32 bytes are the format NZ.
     Tiles {
         /// Rows of a tile.
@@ -69,7 +69,7 @@ impl Format {
         Self::Tiles { rows: NZ_ROWS, cols }
     }
 
-    /// A matrix whose columns stand one behind the other.
+    /// A matrix whose columns are one after the other.
     #[must_use]
     pub fn column_major(shape: &[u64]) -> Self {
         let mut strides = Vec::with_capacity(shape.len());
@@ -103,16 +103,16 @@ impl fmt::Display for Format {
 
 /// Where a tensor is, and in which order its elements stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Layout {
+pub struct TensorLayout {
     /// Where it is.
-    pub place: Place,
+    pub memory: MemorySpace,
     /// The order of the elements.
     pub format: Format,
     /// The bits of the elements that only fill up tiles.
     pub padding: u64,
 }
 
-impl Layout {
+impl TensorLayout {
     /// In the device's memory, row-major.
     #[must_use]
     pub fn device() -> Self {
@@ -125,13 +125,13 @@ impl Layout {
         Self { format, ..self }
     }
 
-    /// The same layout in this place.
+    /// The same layout in this memory.
     #[must_use]
-    pub fn with_place(self, place: Place) -> Self {
-        Self { place, ..self }
+    pub fn with_memory(self, memory: MemorySpace) -> Self {
+        Self { memory, ..self }
     }
 
-    /// The extents in which the elements stand in memory; of strides those of the tensor. `None`: the tensor has no such layout.
+    /// The extents in which the elements are in memory; of strides those of the tensor. `None`: the tensor has no such layout.
     #[must_use]
     pub fn storage_shape(&self, shape: &[u64]) -> Option<Vec<u64>> {
         match (&self.format, shape) {
@@ -155,7 +155,7 @@ impl Layout {
         }
     }
 
-    /// Elements from the first one to behind the last one, those that fill up tiles among them.
+    /// Elements from the first one to after the last one, those that fill up tiles among them.
     #[must_use]
     pub fn elements(&self, shape: &[u64]) -> Option<u64> {
         let (stored, strides) = (self.storage_shape(shape)?, self.strides(shape)?);
@@ -172,9 +172,9 @@ impl Layout {
     }
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for TensorLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.place.name(), self.format)?;
+        write!(f, "{}, {}", self.memory.name(), self.format)?;
         if self.padding == 0 { Ok(()) } else { write!(f, ", padding bits {:#x}", self.padding) }
     }
 }
@@ -189,7 +189,7 @@ pub fn dense_strides(shape: &[u64]) -> Vec<u64> {
     strides
 }
 
-/// Whether elements at these distances stand side by side. How far a dimension with one place goes says nothing.
+/// Whether elements at these distances are contiguous. The distance of a dimension with one element does not matter.
 fn is_dense(strides: &[u64], shape: &[u64]) -> bool {
     let dense = dense_strides(shape);
     let mut dims = strides.iter().zip(&dense).zip(shape);
@@ -215,11 +215,11 @@ fn keeps_apart(shape: &[u64], strides: &[u64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Format, Layout};
+    use super::{Format, TensorLayout};
 
     #[test]
     fn nz_pads_to_whole_tiles() {
-        let nz = Layout::device().with_format(Format::nz(4));
+        let nz = TensorLayout::device().with_format(Format::nz(4));
         assert_eq!(nz.format, Format::Tiles { rows: 16, cols: 8 });
         assert_eq!(nz.storage_shape(&[20, 12]), Some(vec![2, 32, 8]));
         assert_eq!(nz.strides(&[20, 12]), Some(vec![256, 8, 1]));
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn strides_that_overlap_are_no_layout() {
         let of = |strides: &[u64]| {
-            Layout::device().with_format(Format::Strided(strides.to_vec())).elements(&[4, 3])
+            TensorLayout::device().with_format(Format::Strided(strides.to_vec())).elements(&[4, 3])
         };
         assert_eq!(of(&[1, 4]), Some(12));
         assert_eq!(of(&[8, 1]), Some(27));

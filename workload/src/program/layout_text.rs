@@ -1,32 +1,32 @@
 //! Layouts and roles as a user writes them: in commands, in Python and in C.
 //!
-//! A layout is read in the form in which it is shown: `device, row-major`, `on-chip, tiles 16x8`, `device, strides [1, 32]`. The place may be left
+//! A layout is read in the form in which it is shown: `device, row-major`, `on-chip, tiles 16x8`, `device, strides [1, 32]`. The memory may be left
 //! out, and `nz` and `column-major` are short for what they are of a given tensor.
 
 use super::content::Program;
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
-use super::layout::{Format, Layout, Place};
+use super::layout::{Format, MemorySpace, TensorLayout};
 use pto_aicore_kernels::tile::DType;
 
-impl Layout {
+impl TensorLayout {
     /// Reads a layout of a tensor of this element type and these extents; what is wrong with the text otherwise.
     ///
     /// # Errors
     /// The text is no layout.
     pub fn parse(text: &str, dtype: DType, shape: &[u64]) -> Result<Self, String> {
-        let (place, rest) = match text.split_once(", ") {
-            Some((place, rest)) if Place::from_name(place).is_some() => {
-                (Place::from_name(place).unwrap_or_default(), rest)
+        let (memory, rest) = match text.split_once(", ") {
+            Some((memory, rest)) if MemorySpace::from_name(memory).is_some() => {
+                (MemorySpace::from_name(memory).unwrap_or_default(), rest)
             }
-            _ => (Place::Device, text),
+            _ => (MemorySpace::Device, text),
         };
         let (format, padding) = match rest.split_once(", padding bits ") {
             Some((format, bits)) => (format, padding_bits(bits).ok_or_else(|| unknown(text))?),
             None => (rest, 0),
         };
         let format = format_of(format, dtype, shape).ok_or_else(|| unknown(text))?;
-        Ok(Self { place, format: format.normal(shape), padding })
+        Ok(Self { memory, format: format.normal(shape), padding })
     }
 }
 
@@ -66,13 +66,13 @@ fn pair(text: &str) -> Option<(u64, u64)> {
 
 fn unknown(text: &str) -> String {
     format!(
-        "'{text}' is no layout; write row-major, column-major, nz, 'tiles RxC' or 'strides [..]', with a place in front of it where it is not \
+        "'{text}' is no layout; write row-major, column-major, nz, 'tiles RxC' or 'strides [..]', with a memory in front of it where it is not \
          the device ('on-chip, row-major'); of a matrix in tiles also its extents ('nz:ROWSxCOLS')"
     )
 }
 
 impl TensorDescription {
-    /// Gives the tensor the layout of this text. Where the plan stands on the tiles as they lie in memory, the text ends with the extents of
+    /// Gives the tensor the layout of this text. Where the plan is on the tiles as they lie in memory, the text ends with the extents of
     /// the matrix: `nz:500x300`.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl TensorDescription {
                 return Err(format!("'{extents}' is no matrix; write ROWSxCOLS"));
             }
         };
-        let layout = Layout::parse(layout, self.dtype, &shape)?;
+        let layout = TensorLayout::parse(layout, self.dtype, &shape)?;
         if matches!(layout.format, Format::Tiles { .. }) && extents.is_none() {
             return Err(format!(
                 "'{text}' does not say the extents of the matrix; write '{text}:ROWSxCOLS'"
@@ -101,7 +101,7 @@ impl TensorDescription {
 }
 
 impl TensorDescription {
-    /// The description of a tensor as texts: its role (`input`, `output`, `updated`, `temporary`), its element type, its layout. Of an output nobody
+    /// The description of a tensor as texts: its role (`input`, `output`, `updated`, `temporary`), its element type, its layout. Of an output no one
     /// knows which elements a kernel writes, so that it begins with zeros. What is wrong with a text otherwise.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl TensorDescription {
             role,
             dtype,
             shape: shape.to_vec(),
-            layout: Layout::parse(layout, dtype, shape)?,
+            layout: TensorLayout::parse(layout, dtype, shape)?,
             begins_with_zeros: role == Role::Output,
         })
     }
@@ -171,7 +171,7 @@ impl Program {
 
 #[cfg(test)]
 mod tests {
-    use super::{Format, Layout, Place, Role, TensorDescription};
+    use super::{Format, MemorySpace, Role, TensorDescription, TensorLayout};
     use pto_aicore_kernels::tile::DType;
 
     fn set(text: &str) -> Result<TensorDescription, String> {
@@ -180,7 +180,7 @@ mod tests {
             role: Role::Input,
             dtype: DType::BF16,
             shape: vec![4, 6],
-            layout: Layout::device(),
+            layout: TensorLayout::device(),
             begins_with_zeros: false,
         };
         tensor.set_layout(text).map(|()| tensor)
@@ -198,7 +198,7 @@ mod tests {
             Format::Tiles { rows: 8, cols: 32 }
         );
         assert_eq!(set("column-major").unwrap().layout.format, Format::Strided(vec![1, 4]));
-        assert_eq!(set("on-chip, row-major").unwrap().layout.place, Place::OnChip);
+        assert_eq!(set("on-chip, row-major").unwrap().layout.memory, MemorySpace::OnChip);
         assert!(set("nz").unwrap_err().contains("write 'nz:ROWSxCOLS'"));
         assert!(set("fractal").unwrap_err().contains("no layout"));
         assert!(set("tiles 0x8:4x4").is_err() && set("nz:4").is_err());
@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_read_again() {
-        for place in Place::ALL {
+        for memory in MemorySpace::ALL {
             let strided = Format::Strided(vec![1, 9]);
             for format in [Format::RowMajor, strided, Format::Tiles { rows: 16, cols: 8 }] {
                 for padding in [0, 0x7fc0] {
-                    let layout = Layout { place, format: format.clone(), padding };
-                    let read = Layout::parse(&layout.to_string(), DType::F32, &[9, 5]);
+                    let layout = TensorLayout { memory, format: format.clone(), padding };
+                    let read = TensorLayout::parse(&layout.to_string(), DType::F32, &[9, 5]);
                     assert_eq!(read.as_ref(), Ok(&layout));
                 }
             }

@@ -5,7 +5,7 @@
 //! tasks    --new----------^   name, target, tensors with layouts, plan, graph or reference to a builder, constants, source
 //! ```
 //! What a file may hold, and how readers of other versions treat it: `format.rs`. What a tensor has to be: [`TensorDescription`]
-//! and [`Layout`]. A file proves nothing: reading checks the frame, the seal, every number, the plan, the kernels and that
+//! and [`TensorLayout`]. A file proves nothing: reading checks the frame, the seal, every number, the plan, the kernels and that
 //! all of them fit each other.
 //!
 //! Why it is so: `docs/decisions/program-files.md`.
@@ -31,13 +31,13 @@ mod write;
 
 pub use block_shape::{BlockShape, TensorElement, describe_block_shape};
 pub use builder::BuilderReference;
-pub use content::{ANY_TARGET, Body, Program};
+pub use content::{ANY_TARGET, Program, ProgramBody};
 pub use description::{Role, TensorDescription};
 pub use differences::{Difference, differences};
 pub use error::ProgramError;
 pub use format::{Section, checksum, seal};
 pub use graph::{GraphArgument, GraphTask};
-pub use layout::{Format, Layout, Place, dense_strides};
+pub use layout::{Format, MemorySpace, TensorLayout, dense_strides};
 pub use native::{NativeKernel, NativeKernels, NativeObject};
 pub use needs::Needs;
 pub use pto_graph::owned::OwnedPredicate;

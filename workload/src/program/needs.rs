@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 
-use super::content::{Body, Program};
+use super::content::{Program, ProgramBody};
 use super::graph::GraphTask;
 use pto_aicore_kernels::tile::Op;
 
@@ -32,7 +32,7 @@ impl Program {
     pub fn needs(&self) -> Needs {
         let (uses_kind, kernels, code_bytes): (Vec<CoreKind>, Vec<String>, u64) = match self.body()
         {
-            Body::Plan(compiled) => {
+            ProgramBody::Plan(compiled) => {
                 let is_product = |op: &Op| matches!(op, Op::Matmul { .. });
                 let kind = |is_product| if is_product { CoreKind::AIC } else { CoreKind::AIV };
                 let kinds =
@@ -40,7 +40,7 @@ impl Program {
                 let bytes = 4 * compiled.words().len() + compiled.code().len();
                 (kinds.collect(), Vec::new(), bytes as u64)
             }
-            Body::Graph(tasks) => {
+            ProgramBody::Graph(tasks) => {
                 let words: usize = tasks.iter().map(|task| task.args.len()).sum();
                 let is_own =
                     |name: &str| self.native().is_some_and(|own| own.kernel(name).is_some());
@@ -52,7 +52,9 @@ impl Program {
                 (kinds.collect(), kernels, bytes)
             }
             // Its tasks are not known before it runs.
-            Body::Builder(reference) => (Vec::new(), Vec::new(), 8 * reference.words.len() as u64),
+            ProgramBody::Builder(reference) => {
+                (Vec::new(), Vec::new(), 8 * reference.words.len() as u64)
+            }
         };
         let kinds = CoreKind::ALL.iter().copied().filter(|kind| uses_kind.contains(kind));
         let mut kernels = kernels;
@@ -63,8 +65,8 @@ impl Program {
         let objects = self.native().map_or(&[][..], |native| native.objects());
         let processors = objects.iter().map(|object| object.processor.clone()).collect();
         let builder = match self.body() {
-            Body::Builder(reference) => Some(reference.name.clone()),
-            Body::Plan(_) | Body::Graph(_) => None,
+            ProgramBody::Builder(reference) => Some(reference.name.clone()),
+            ProgramBody::Plan(_) | ProgramBody::Graph(_) => None,
         };
         Needs { kinds: kinds.collect(), kernels, builder, processors, tensor_bytes, code_bytes }
     }

@@ -6,21 +6,21 @@ use pto_abi::runtime::ABI_MAJOR;
 use super::block_shape;
 use super::builder;
 use super::bytes::Reader;
-use super::content::{Body, Program};
+use super::content::{Program, ProgramBody};
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
 use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
-use super::layout::{Format, Layout, Place};
+use super::layout::{Format, MemorySpace, TensorLayout};
 use super::native::NativeKernels;
-use crate::plan::{Compiled, Places, Stored, SymbolUse};
+use crate::plan::{Compiled, SourceMap, Stored, SymbolUse};
 use pto_aicore_kernels::tile::DType;
 
 impl Program {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong with it, with its place, and what is wanted.
+    /// What is wrong with it, where, and what is wanted.
     pub fn from_bytes(file: &[u8]) -> Result<Self, ProgramError> {
         let sections = take_apart(file)?;
         let tensors_section = sections.need(Kind::Tensors)?;
@@ -72,7 +72,7 @@ fn tensor(reader: &mut Reader<'_>) -> Result<TensorDescription, ProgramError> {
     let dtype = reader.one_of("element type", &DType::ALL)?;
     let begins_with_zeros = reader.truth("a truth value")?;
     let shape = reader.numbers()?;
-    let place = reader.one_of("place", &Place::ALL)?;
+    let memory = reader.one_of("memory space", &MemorySpace::ALL)?;
     let format = reader.one_of("format", &[0, 1, 2])?;
     let words = reader.numbers()?;
     let padding = reader.number()?;
@@ -88,7 +88,7 @@ fn tensor(reader: &mut Reader<'_>) -> Result<TensorDescription, ProgramError> {
     if format.clone().normal(&shape) != format {
         return Err(reader.error("strides that are row-major, and should be said so"));
     }
-    let layout = Layout { place, format, padding };
+    let layout = TensorLayout { memory, format, padding };
     Ok(TensorDescription { name, role, dtype, shape, layout, begins_with_zeros })
 }
 
@@ -96,7 +96,7 @@ fn body(
     name: &str,
     sections: &Sections<'_>,
     tensors: &[TensorDescription],
-) -> Result<Body, ProgramError> {
+) -> Result<ProgramBody, ProgramError> {
     let refuse_others = |kind: Kind, others: &[Kind]| match others
         .iter()
         .find(|other| sections.get(**other).is_some())
@@ -111,7 +111,7 @@ fn body(
     if let Some(content) = sections.get(Kind::Builder) {
         refuse_others(Kind::Builder, &of_plan)?;
         refuse_others(Kind::Builder, &[Kind::Graph, Kind::Shapes])?;
-        return Ok(Body::Builder(builder::read(content)?));
+        return Ok(ProgramBody::Builder(builder::read(content)?));
     }
     if let Some(content) = sections.get(Kind::Graph) {
         refuse_others(Kind::Graph, &of_plan)?;
@@ -120,7 +120,7 @@ fn body(
             let mut shapes: Vec<_> = tasks.iter_mut().map(|task| &mut task.block_shape).collect();
             block_shape::read(content, &mut shapes)?;
         }
-        return Ok(Body::Graph(tasks));
+        return Ok(ProgramBody::Graph(tasks));
     }
     if sections.get(Kind::Shapes).is_some() {
         let what = "a program with a plan that also has shapes of tasks".to_owned();
@@ -136,7 +136,7 @@ fn body(
             what,
         });
     }
-    let Bound { symbols, arrays, window } = names(sections.need(Kind::Names)?)?;
+    let RunBindings { symbols, arrays, window } = names(sections.need(Kind::Names)?)?;
     let stored = Stored {
         name: name.to_owned(),
         words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
@@ -145,7 +145,7 @@ fn body(
         symbols,
         arrays,
         window,
-        places: sections.get(Kind::Places).map_or(Ok(Places::default()), places)?,
+        places: sections.get(Kind::Places).map_or(Ok(SourceMap::default()), places)?,
     };
     let compiled = Compiled::restore(stored);
     let compiled = compiled.map_err(|(at, what)| ProgramError::Section {
@@ -153,23 +153,23 @@ fn body(
         at: 4 * at,
         what,
     })?;
-    Ok(Body::Plan(Box::new(compiled)))
+    Ok(ProgramBody::Plan(Box::new(compiled)))
 }
 
 /// What is bound for a run, and the window of the schedule.
-struct Bound {
+struct RunBindings {
     symbols: Vec<(String, SymbolUse)>,
     arrays: Vec<String>,
     window: u64,
 }
 
-fn names(content: &[u8]) -> Result<Bound, ProgramError> {
+fn names(content: &[u8]) -> Result<RunBindings, ProgramError> {
     let mut reader = Reader::new(Kind::Names.name(), content);
     let symbols = (0..reader.count()?).map(|_| symbol(&mut reader)).collect::<Result<_, _>>()?;
     let arrays = (0..reader.count()?).map(|_| reader.name()).collect::<Result<_, _>>()?;
     let window = reader.number()?;
     reader.end()?;
-    Ok(Bound { symbols, arrays, window })
+    Ok(RunBindings { symbols, arrays, window })
 }
 
 fn symbol(reader: &mut Reader<'_>) -> Result<(String, SymbolUse), ProgramError> {
@@ -186,7 +186,7 @@ fn symbol(reader: &mut Reader<'_>) -> Result<(String, SymbolUse), ProgramError> 
     Ok((name, used))
 }
 
-fn places(content: &[u8]) -> Result<Places, ProgramError> {
+fn places(content: &[u8]) -> Result<SourceMap, ProgramError> {
     let mut reader = Reader::new(Kind::Places.name(), content);
     let mut parts: Vec<(usize, String, Vec<String>)> = Vec::new();
     for _ in 0..reader.count()? {
@@ -199,7 +199,7 @@ fn places(content: &[u8]) -> Result<Places, ProgramError> {
         parts.push((start, text, vars));
     }
     reader.end()?;
-    Ok(Places::of_parts(parts))
+    Ok(SourceMap::of_parts(parts))
 }
 
 fn constants(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::description::Role;
 use crate::tree::{
-    Argument, Axis, BinaryOp, Checked, Exchange, ExchangeKind, Expr, Index, Node, Task, View,
-    Workload,
+    Axis, BinaryOp, Checked, ExchangeKind, Expr, Index, Task, TaskArgument, TensorExchange,
+    TensorSlice, TreeNode, Workload,
 };
 use pto_aicore_kernels::tile::{Direction, TileType};
 
@@ -42,9 +42,9 @@ struct RoleReader<'w> {
 type Loops<'l> = Option<&'l BTreeMap<String, u64>>;
 
 impl RoleReader<'_> {
-    fn node(&mut self, node: &Node, loops: Loops<'_>) {
+    fn node(&mut self, node: &TreeNode, loops: Loops<'_>) {
         match node {
-            Node::ParallelFor(around, body) | Node::ForEach(around, body) => {
+            TreeNode::ParallelFor(around, body) | TreeNode::ForEach(around, body) => {
                 let size = match &around.axis {
                     Axis::Dense(size) => Some(*size),
                     _ => None,
@@ -56,26 +56,26 @@ impl RoleReader<'_> {
                 });
                 self.node(body, inner.as_ref());
             }
-            Node::Select(_, body) | Node::Consume { body, .. } => self.node(body, None),
-            Node::Cond { then, otherwise, .. } => {
+            TreeNode::Select(_, body) | TreeNode::Consume { body, .. } => self.node(body, None),
+            TreeNode::Cond { then, otherwise, .. } => {
                 self.node(then, None);
                 self.node(otherwise, None);
             }
-            Node::Combine(nodes) | Node::Sequential(nodes) => {
+            TreeNode::Combine(nodes) | TreeNode::Sequential(nodes) => {
                 nodes.iter().for_each(|node| self.node(node, loops));
             }
-            Node::Pipeline(processes) => {
+            TreeNode::Pipeline(processes) => {
                 processes.iter().for_each(|process| self.node(&process.body, None));
             }
-            Node::SlotLoad { view, .. } => self.seen[view.tensor].is_read = true,
-            Node::Task(task) | Node::Send { task, .. } => self.task(task, loops),
-            Node::Exchange(exchange) => self.exchange(exchange, loops),
-            Node::Empty | Node::SlotSet { .. } => {}
+            TreeNode::SlotLoad { view, .. } => self.seen[view.tensor].is_read = true,
+            TreeNode::Task(task) | TreeNode::Send { task, .. } => self.task(task, loops),
+            TreeNode::Exchange(exchange) => self.exchange(exchange, loops),
+            TreeNode::Empty | TreeNode::SlotSet { .. } => {}
         }
     }
 
-    /// What is received is all of the tensor; all other exchanges begin with what stands in it.
-    fn exchange(&mut self, exchange: &Exchange, loops: Loops<'_>) {
+    /// What is received is all of the tensor; all other exchanges begin with what is in it.
+    fn exchange(&mut self, exchange: &TensorExchange, loops: Loops<'_>) {
         let seen = &mut self.seen[exchange.tensor];
         seen.is_read |= exchange.kind != ExchangeKind::RECEIVE;
         if exchange.kind != ExchangeKind::SEND && !seen.is_written {
@@ -88,7 +88,7 @@ impl RoleReader<'_> {
     fn task(&mut self, task: &Task, loops: Loops<'_>) {
         let params = self.workload.kernels[task.kernel].params();
         let views = params.iter().zip(&task.arguments).filter_map(|(param, argument)| {
-            let Argument::View(view) = argument else { return None };
+            let TaskArgument::View(view) = argument else { return None };
             Some((param.tensor()?, view))
         });
         let views: Vec<_> = views.collect();
@@ -111,7 +111,12 @@ impl RoleReader<'_> {
 }
 
 /// Whether the tiles of a view, over all rounds of the loops, are the whole tensor. No is said where it is not certain.
-fn covers(view: &View, shape: &[u64], tile: TileType, loops: &BTreeMap<String, u64>) -> bool {
+fn covers(
+    view: &TensorSlice,
+    shape: &[u64],
+    tile: TileType,
+    loops: &BTreeMap<String, u64>,
+) -> bool {
     let free: Vec<_> = view.free(shape.len()).collect();
     let sides: &[u16] = if free.len() == 1 { &[tile.cols] } else { &[tile.rows, tile.cols] };
     let mut used = Vec::new();

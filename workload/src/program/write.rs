@@ -5,11 +5,11 @@ use pto_abi::runtime::ABI_MAJOR;
 use super::block_shape;
 use super::builder;
 use super::bytes::Writer;
-use super::content::{Body, Program};
+use super::content::{Program, ProgramBody};
 use super::description::{Role, TensorDescription};
 use super::format::{Kind, put_together, short_hash};
 use super::graph;
-use super::layout::{Format, Place};
+use super::layout::{Format, MemorySpace};
 use crate::plan::{Compiled, SymbolUse};
 
 impl Program {
@@ -20,18 +20,18 @@ impl Program {
         let mut sections =
             vec![(Kind::About, self.about(short_hash(&tensors))), (Kind::Tensors, tensors)];
         match &self.body {
-            Body::Plan(compiled) => sections.extend([
+            ProgramBody::Plan(compiled) => sections.extend([
                 (Kind::Names, names(compiled)),
                 (Kind::Plan, compiled.words().iter().flat_map(|word| word.to_le_bytes()).collect()),
                 (Kind::Kernels, compiled.code().to_vec()),
                 (Kind::Places, places(compiled)),
             ]),
-            Body::Graph(tasks) => {
+            ProgramBody::Graph(tasks) => {
                 sections.push((Kind::Graph, graph::write(tasks)));
                 let shapes = block_shape::write(tasks.iter().map(|task| &task.block_shape));
                 sections.extend(shapes.map(|content| (Kind::Shapes, content)));
             }
-            Body::Builder(reference) => {
+            ProgramBody::Builder(reference) => {
                 sections.push((Kind::Builder, builder::write(reference)));
             }
         }
@@ -82,7 +82,7 @@ fn tensors(tensors: &[TensorDescription]) -> Vec<u8> {
         writer.byte(tensor.dtype.code());
         writer.byte(tensor.begins_with_zeros.into());
         writer.numbers(&tensor.shape);
-        writer.byte(code(&Place::ALL, tensor.layout.place));
+        writer.byte(code(&MemorySpace::ALL, tensor.layout.memory));
         let (format, words) = match &tensor.layout.format {
             Format::RowMajor => (0, Vec::new()),
             Format::Strided(strides) => (1, strides.clone()),

@@ -12,7 +12,7 @@ pub enum Axis {
         /// The size where none is bound; `None`: it has to be.
         default: Option<u64>,
     },
-    /// `0 .. lengths[0] + lengths[1] + ..`: all inner elements of `outer` rows. A loop also gives row and place in the row.
+    /// `0 .. lengths[0] + lengths[1] + ..`: all inner elements of `outer` rows. A loop also gives the row and the index in the row.
     Ragged {
         /// The symbol of the number of rows.
         outer: String,
@@ -20,7 +20,7 @@ pub enum Axis {
         lengths: String,
     },
     /// The elements `indices[indptr[0]] .. indices[indptr[outer] - 1]` of a matrix in compressed rows. A loop also gives the row
-    /// and the place in `indices`.
+    /// and the index in `indices`.
     Sparse {
         /// The symbol of the number of rows.
         outer: String,

@@ -8,10 +8,10 @@ use pto_aicore_kernels::tile::{Name, Param, ParamKind, TileType};
 use super::axis::Axis;
 use super::exact;
 use super::expr::{Expr, SLOTS, ScalarType};
-use super::node::{Argument, Exchange, Loop, Node, Process, Task, sends, takes};
+use super::node::{Loop, Process, Task, TaskArgument, TensorExchange, TreeNode, sends, takes};
 use super::ranks;
 use super::typing::{Scope, type_of};
-use super::view::{Index, View};
+use super::view::{Index, TensorSlice};
 use super::workload::Workload;
 
 /// Workers of a schedule, at most: the clock keeps the time of each.
@@ -19,12 +19,12 @@ const MOST_WORKERS: u64 = 1 << 16;
 
 /// What is wrong with a workload, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("Workload {workload}{place}: {message}")]
+#[error("Workload {workload}{path}: {message}")]
 pub struct WorkloadError {
     /// The workload.
     pub workload: String,
     /// The loops around it, the kernel and the argument: each after a comma.
-    pub place: String,
+    pub path: String,
     /// What is wrong, and what to do.
     pub message: String,
 }
@@ -32,8 +32,8 @@ pub struct WorkloadError {
 /// Something that is allowed, and may not be meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// As in [`WorkloadError::place`].
-    pub place: String,
+    /// As in [`WorkloadError::path`].
+    pub path: String,
     /// What is unusual.
     pub message: String,
 }
@@ -73,14 +73,14 @@ impl Workload {
 fn check(workload: Workload) -> Result<Checked, WorkloadError> {
     let mut checker = Checker {
         workload: &workload,
-        place: Vec::new(),
+        path: Vec::new(),
         loops: Vec::new(),
         process: None,
         warnings: Vec::new(),
     };
     checker.names()?;
     checker.schedule()?;
-    if let Node::Pipeline(processes) = &workload.root {
+    if let TreeNode::Pipeline(processes) = &workload.root {
         checker.pipeline(processes)?;
     } else {
         checker.node(&workload.root)?;
@@ -95,32 +95,32 @@ fn check(workload: Workload) -> Result<Checked, WorkloadError> {
 struct Checker<'a> {
     workload: &'a Workload,
     /// What is around: loops, kernel, argument.
-    place: Vec<String>,
+    path: Vec<String>,
     /// The loop variables in scope, with the axes of those that have one.
     loops: Vec<(&'a str, &'a Axis)>,
     process: Option<&'a Process>,
     warnings: Vec<Warning>,
 }
 
-/// An axis about which nothing is known: that of a token, or of a place in a row.
+/// An axis about which nothing is known: that of a token, or of an index in a row.
 const UNKNOWN: &Axis = &Axis::DenseDyn { name: String::new(), default: None };
 
 type Outcome = Result<(), WorkloadError>;
 
 impl<'a> Checker<'a> {
-    fn place(&self) -> String {
-        self.place.iter().map(|part| format!(", {part}")).collect()
+    fn path(&self) -> String {
+        self.path.iter().map(|part| format!(", {part}")).collect()
     }
 
     fn error(&self, message: impl Into<String>) -> WorkloadError {
         let workload = self.workload.name.clone();
-        WorkloadError { workload, place: self.place(), message: message.into() }
+        WorkloadError { workload, path: self.path(), message: message.into() }
     }
 
     fn at(&mut self, part: String, check: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        self.place.push(part);
+        self.path.push(part);
         check(self)?;
-        self.place.pop();
+        self.path.pop();
         Ok(())
     }
 
@@ -184,47 +184,48 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn node(&mut self, node: &'a Node) -> Outcome {
+    fn node(&mut self, node: &'a TreeNode) -> Outcome {
         match node {
-            Node::Empty => Ok(()),
-            Node::ParallelFor(around, body) | Node::ForEach(around, body) => {
+            TreeNode::Empty => Ok(()),
+            TreeNode::ParallelFor(around, body) | TreeNode::ForEach(around, body) => {
                 self.around(around, body)
             }
-            Node::Select(around, body) => match around.axis {
+            TreeNode::Select(around, body) => match around.axis {
                 Axis::Sparse { .. } => self.around(around, body),
                 _ => Err(self.error("A selection goes over a sparse axis. Use a parallel loop.")),
             },
-            Node::Cond { predicate, then, otherwise } => {
+            TreeNode::Cond { predicate, then, otherwise } => {
                 if self.expr(predicate, None)? != ScalarType::Bool {
                     return Err(self.error("A predicate must be bool. Compare it with a number."));
                 }
                 self.node(then)?;
                 self.node(otherwise)
             }
-            Node::Task(task) => self.task(task),
-            Node::Combine(nodes) | Node::Sequential(nodes) => {
+            TreeNode::Task(task) => self.task(task),
+            TreeNode::Combine(nodes) | TreeNode::Sequential(nodes) => {
                 nodes.iter().try_for_each(|node| self.node(node))
             }
-            Node::SlotSet { slot, value } => {
+            TreeNode::SlotSet { slot, value } => {
                 self.slot(*slot)?;
                 self.expr(value, None).map(drop)
             }
-            Node::SlotLoad { slot, view, row, col } => {
+            TreeNode::SlotLoad { slot, view, row, col } => {
                 self.slot(*slot)?;
                 self.integer(row, "row")?;
                 self.integer(col, "column")?;
                 self.view(view).map(drop)
             }
-            Node::Pipeline(_) => Err(self
-                .error("A pipeline stands inside of another node. It must be the whole workload.")),
-            Node::Exchange(exchange) => self.exchange(exchange),
-            Node::Send { channel, task } => self.send(*channel, task),
-            Node::Consume { channel, var, body } => self.consume(*channel, var, body),
+            TreeNode::Pipeline(_) => {
+                Err(self.error("A pipeline is inside another node. It must be the whole workload."))
+            }
+            TreeNode::Exchange(exchange) => self.exchange(exchange),
+            TreeNode::Send { channel, task } => self.send(*channel, task),
+            TreeNode::Consume { channel, var, body } => self.consume(*channel, var, body),
         }
     }
 
-    fn exchange(&mut self, exchange: &'a Exchange) -> Outcome {
-        let Exchange { kind, tensor, peer, tag, .. } = exchange;
+    fn exchange(&mut self, exchange: &'a TensorExchange) -> Outcome {
+        let TensorExchange { kind, tensor, peer, tag, .. } = exchange;
         if self.process.is_some() {
             let message = "A process of a pipeline exchanges a tensor with other ranks. Do it before the pipeline or after it, in a workload of its own.";
             return Err(self.error(message));
@@ -258,7 +259,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn around(&mut self, around: &'a Loop, body: &'a Node) -> Outcome {
+    fn around(&mut self, around: &'a Loop, body: &'a TreeNode) -> Outcome {
         let depth = self.loops.len();
         self.at(format!("loop {}", around.var), |checker| {
             checker.axis(&around.axis)?;
@@ -269,8 +270,8 @@ impl<'a> Checker<'a> {
                     checker.error("Only ragged and sparse axes give more variables than one.")
                 );
             }
-            for place in around.places.iter().flatten() {
-                checker.bind(place, UNKNOWN)?;
+            for path in around.places.iter().flatten() {
+                checker.bind(path, UNKNOWN)?;
             }
             checker.node(body)
         })?;
@@ -320,8 +321,8 @@ impl<'a> Checker<'a> {
         let schedule = &self.workload.schedule;
         let key = schedule.dispatch.key().map(|key| ("key of the dispatch", "key", key));
         let priority = schedule.priority.as_ref().map(|of| ("priority", "priority", of));
-        for (place, what, expr) in key.into_iter().chain(priority) {
-            self.at(place.to_owned(), |checker| match checker.expr(expr, Some(count))? {
+        for (path, what, expr) in key.into_iter().chain(priority) {
+            self.at(path.to_owned(), |checker| match checker.expr(expr, Some(count))? {
                 ScalarType::Bool => {
                     Err(checker.error(format!("The {what} is bool and must be an integer.")))
                 }
@@ -331,23 +332,23 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn argument(&mut self, param: &Param, argument: &'a Argument) -> Outcome {
+    fn argument(&mut self, param: &Param, argument: &'a TaskArgument) -> Outcome {
         match (param.kind, argument) {
-            (ParamKind::Tensor { tile, .. }, Argument::View(view)) => self.tile(tile, view),
-            (ParamKind::Scalar(_), Argument::Expr(expr)) => self.expr(expr, None).map(drop),
-            (ParamKind::Scalar(_), Argument::Number(_)) => Ok(()),
-            (ParamKind::Scalar(_), Argument::Symbol(name)) => self.name("a symbol", name),
+            (ParamKind::Tensor { tile, .. }, TaskArgument::View(view)) => self.tile(tile, view),
+            (ParamKind::Scalar(_), TaskArgument::Expr(expr)) => self.expr(expr, None).map(drop),
+            (ParamKind::Scalar(_), TaskArgument::Number(_)) => Ok(()),
+            (ParamKind::Scalar(_), TaskArgument::Symbol(name)) => self.name("a symbol", name),
             (ParamKind::Tensor { tile, .. }, _) => {
                 Err(self.error(format!("The kernel needs a tile {tile} here, and gets a scalar.")))
             }
-            (ParamKind::Scalar(dtype), Argument::View(_)) => {
+            (ParamKind::Scalar(dtype), TaskArgument::View(_)) => {
                 Err(self
                     .error(format!("The kernel needs a scalar {dtype} here, and gets a tensor.")))
             }
         }
     }
 
-    fn tile(&mut self, tile: TileType, view: &'a View) -> Outcome {
+    fn tile(&mut self, tile: TileType, view: &'a TensorSlice) -> Outcome {
         let extents = self.view(view)?;
         let tensor = &self.workload.tensors[view.tensor];
         if tensor.dtype != tile.dtype {
@@ -378,13 +379,13 @@ impl<'a> Checker<'a> {
                 "The tile {tile} is not the view of {}, which has {} x {} elements.",
                 tensor.name, shape[0], shape[1]
             );
-            self.warnings.push(Warning { place: self.place(), message });
+            self.warnings.push(Warning { path: self.path(), message });
         }
         Ok(())
     }
 
     /// Checks a view; returns the extents of the dimensions that stay.
-    fn view(&self, view: &View) -> Result<Vec<u64>, WorkloadError> {
+    fn view(&self, view: &TensorSlice) -> Result<Vec<u64>, WorkloadError> {
         let Some(tensor) = self.workload.tensors.get(view.tensor) else {
             return Err(self.error(format!("There is no tensor with number {}.", view.tensor)));
         };
@@ -399,9 +400,9 @@ impl<'a> Checker<'a> {
         }
         for (dimension, index) in view.indices.iter().enumerate() {
             match index {
-                Index::At(place) => {
-                    self.integer(place, "index")?;
-                    self.in_tensor((place, &Expr::Int(1)), view.tensor, dimension)?;
+                Index::At(path) => {
+                    self.integer(path, "index")?;
+                    self.in_tensor((path, &Expr::Int(1)), view.tensor, dimension)?;
                 }
                 Index::Range { start, length } => {
                     self.integer(start, "start of a range")?;
@@ -424,7 +425,7 @@ impl<'a> Checker<'a> {
         let tensor = &self.workload.tensors[tensor];
         let extent = tensor.shape[dimension];
         let has_places = exact::bounds(length, &self.loops).is_some_and(|(fewest, _)| fewest > 0);
-        // A range without any place may stand at the end. Of lengths that are not known, the run sees it.
+        // An empty range may begin at the end. Of lengths that are not known, the run sees it.
         let is_inside = low >= 0 && (high < i128::from(extent) || !has_places);
         if is_inside {
             return Ok(());
@@ -446,7 +447,7 @@ impl<'a> Checker<'a> {
         self.task(task)
     }
 
-    fn consume(&mut self, channel: usize, var: &'a str, body: &'a Node) -> Outcome {
+    fn consume(&mut self, channel: usize, var: &'a str, body: &'a TreeNode) -> Outcome {
         let name = self.channel(channel, "consumes", |process| &process.consumes)?;
         let depth = self.loops.len();
         self.at(format!("tokens of {name}"), |checker| {
@@ -499,6 +500,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn has_range(view: &View) -> bool {
+fn has_range(view: &TensorSlice) -> bool {
     view.indices.iter().any(|index| matches!(index, Index::Range { .. }))
 }

@@ -28,9 +28,11 @@ mod workload;
 pub use axis::Axis;
 pub use check::{Checked, Warning, WorkloadError};
 pub use expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
-pub use node::{Argument, Channel, Exchange, ExchangeKind, Loop, Node, Process, Reduction, Task};
-pub use schedule::{Dispatch, Schedule, Window, WindowMode};
-pub use view::{Index, Tensor, View};
+pub use node::{
+    Channel, ExchangeKind, Loop, Process, Reduction, Task, TaskArgument, TensorExchange, TreeNode,
+};
+pub use schedule::{Dispatch, Schedule, TaskWindow, WindowMode};
+pub use view::{Index, Tensor, TensorSlice};
 pub use workload::Workload;
 
 pub use node::children;

@@ -4,14 +4,14 @@ pub use pto_graph::group::{ExchangeKind, Reduction};
 
 use super::axis::Axis;
 use super::expr::Expr;
-use super::view::View;
+use super::view::TensorSlice;
 
 /// A loop: its variable, and what it goes over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The variable.
     pub var: String,
-    /// Two more variables, of a ragged axis the row and the place in the row, of a sparse axis the row and the place in the
+    /// Two more variables, of a ragged axis the row and the index in the row, of a sparse axis the row and the index in the
     /// indices.
     pub places: Option<[String; 2]>,
     /// The axis.
@@ -28,9 +28,9 @@ impl Loop {
 
 /// An argument of a task.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Argument {
+pub enum TaskArgument {
     /// A view, for a tensor parameter.
-    View(View),
+    View(TensorSlice),
     /// An expression, for a scalar parameter: converted to its type.
     Expr(Expr),
     /// A number, for a scalar parameter: converted to its type.
@@ -47,7 +47,7 @@ pub struct Task {
     /// What the task is known by where tasks are dispatched, and the token that it sends.
     pub axes: Vec<Expr>,
     /// An argument for each parameter, in their order.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<TaskArgument>,
 }
 
 /// A channel of a pipeline.
@@ -71,7 +71,7 @@ pub struct Process {
     /// The channels that it sends to.
     pub produces: Vec<usize>,
     /// What it does.
-    pub body: Node,
+    pub body: TreeNode,
 }
 
 impl Process {
@@ -87,7 +87,7 @@ impl Process {
 
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum TreeNode {
     /// Nothing.
     Empty,
     /// The body for each element of an axis, in no order.
@@ -123,7 +123,7 @@ pub enum Node {
         /// The slot.
         slot: u16,
         /// The view.
-        view: View,
+        view: TensorSlice,
         /// The row.
         row: Expr,
         /// The column.
@@ -148,12 +148,12 @@ pub enum Node {
         body: Box<Self>,
     },
     /// A tensor goes between ranks.
-    Exchange(Exchange),
+    Exchange(TensorExchange),
 }
 
 /// An exchange of a whole tensor with the other ranks of a group: what uses its tiles before and after is ordered by them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exchange {
+pub struct TensorExchange {
     /// What becomes of it.
     pub kind: ExchangeKind,
     /// The tensor.
@@ -174,7 +174,7 @@ pub(super) const fn peer_word(kind: ExchangeKind) -> &'static str {
     }
 }
 
-impl Exchange {
+impl TensorExchange {
     /// One that names no other rank, of this tensor.
     #[must_use]
     pub const fn of_all(kind: ExchangeKind, tensor: usize, reduction: Reduction) -> Self {
@@ -184,32 +184,32 @@ impl Exchange {
 
 /// The nodes inside of a node.
 #[must_use]
-pub fn children(node: &Node) -> Vec<&Node> {
+pub fn children(node: &TreeNode) -> Vec<&TreeNode> {
     match node {
-        Node::ParallelFor(_, body)
-        | Node::ForEach(_, body)
-        | Node::Select(_, body)
-        | Node::Consume { body, .. } => vec![body],
-        Node::Cond { then, otherwise, .. } => vec![then, otherwise],
-        Node::Combine(nodes) | Node::Sequential(nodes) => nodes.iter().collect(),
-        Node::Pipeline(processes) => processes.iter().map(|process| &process.body).collect(),
-        Node::Empty
-        | Node::Task(_)
-        | Node::SlotSet { .. }
-        | Node::SlotLoad { .. }
-        | Node::Exchange(_)
-        | Node::Send { .. } => Vec::new(),
+        TreeNode::ParallelFor(_, body)
+        | TreeNode::ForEach(_, body)
+        | TreeNode::Select(_, body)
+        | TreeNode::Consume { body, .. } => vec![body],
+        TreeNode::Cond { then, otherwise, .. } => vec![then, otherwise],
+        TreeNode::Combine(nodes) | TreeNode::Sequential(nodes) => nodes.iter().collect(),
+        TreeNode::Pipeline(processes) => processes.iter().map(|process| &process.body).collect(),
+        TreeNode::Empty
+        | TreeNode::Task(_)
+        | TreeNode::SlotSet { .. }
+        | TreeNode::SlotLoad { .. }
+        | TreeNode::Exchange(_)
+        | TreeNode::Send { .. } => Vec::new(),
     }
 }
 
 /// Whether a node sends to a channel.
-pub(crate) fn sends(node: &Node, channel: usize) -> bool {
-    matches!(node, Node::Send { channel: found, .. } if *found == channel)
+pub(crate) fn sends(node: &TreeNode, channel: usize) -> bool {
+    matches!(node, TreeNode::Send { channel: found, .. } if *found == channel)
         || children(node).into_iter().any(|node| sends(node, channel))
 }
 
 /// Whether a node consumes a channel.
-pub(super) fn takes(node: &Node, channel: usize) -> bool {
-    matches!(node, Node::Consume { channel: found, .. } if *found == channel)
+pub(super) fn takes(node: &TreeNode, channel: usize) -> bool {
+    matches!(node, TreeNode::Consume { channel: found, .. } if *found == channel)
         || children(node).into_iter().any(|node| takes(node, channel))
 }

@@ -8,14 +8,15 @@ use pto_aicore_kernels::tile::ParamKind;
 use super::axis::Axis;
 use super::expr::Expr;
 use super::node::{
-    Argument, Channel, Exchange, ExchangeKind, Loop, Node, Process, Reduction, Task, peer_word,
+    Channel, ExchangeKind, Loop, Process, Reduction, Task, TaskArgument, TensorExchange, TreeNode,
+    peer_word,
 };
 use super::parse_expr::expression;
-use super::schedule::{Dispatch, Schedule, Window, WindowMode};
-use super::view::{Index, Tensor, View};
+use super::schedule::{Dispatch, Schedule, TaskWindow, WindowMode};
+use super::view::{Index, Tensor, TensorSlice};
 use super::workload::Workload;
 
-/// How deep nodes may stand in one another.
+/// How deep nodes may are in one another.
 const DEPTH: usize = 200;
 
 impl Workload {
@@ -33,7 +34,7 @@ fn workload(text: &str) -> Result<Workload, ParseError> {
     // Some editors write a byte order mark before the text.
     let mut lexer = Lexer::new(text.trim_start_matches('\u{FEFF}'))?;
     lexer.keyword("workload")?;
-    let mut found = Workload::new(&lexer.name()?, Node::Empty);
+    let mut found = Workload::new(&lexer.name()?, TreeNode::Empty);
     lexer.mark("{")?;
     found.schedule = schedule(&mut lexer)?;
     while lexer.takes_name("tensor") {
@@ -82,7 +83,7 @@ fn schedule(lexer: &mut Lexer) -> Result<Schedule, ParseError> {
     let mode = WindowMode::ALL.into_iter().find(|mode| lexer.takes_name(mode.name()));
     let mode = mode.ok_or_else(|| lexer.error("expected `stall`, `abort` or `benchmark`"))?;
     let mut found = Schedule { dispatch, workers, ..Schedule::default() };
-    found.window = Window { tasks, mode };
+    found.window = TaskWindow { tasks, mode };
     if lexer.takes_name("priority") {
         lexer.mark("(")?;
         found.priority = Some(closed(lexer)?);
@@ -124,14 +125,14 @@ struct Parser {
 }
 
 impl Parser {
-    fn block(&mut self, depth: usize) -> Result<Box<Node>, ParseError> {
+    fn block(&mut self, depth: usize) -> Result<Box<TreeNode>, ParseError> {
         self.lexer.mark("{")?;
         let node = self.node(depth)?;
         self.lexer.mark("}")?;
         Ok(Box::new(node))
     }
 
-    fn blocks(&mut self, depth: usize) -> Result<Vec<Node>, ParseError> {
+    fn blocks(&mut self, depth: usize) -> Result<Vec<TreeNode>, ParseError> {
         self.lexer.mark("{")?;
         let mut nodes = Vec::new();
         while !self.lexer.takes("}") {
@@ -140,41 +141,41 @@ impl Parser {
         Ok(nodes)
     }
 
-    fn node(&mut self, depth: usize) -> Result<Node, ParseError> {
+    fn node(&mut self, depth: usize) -> Result<TreeNode, ParseError> {
         let Some(depth) = depth.checked_sub(1) else {
             let message = format!("nodes stand in one another more than {DEPTH} deep");
             return Err(self.lexer.error(message));
         };
         // A task begins with the name of its kernel, which may be any name.
         if matches!(self.lexer.ahead(1), Token::Mark("[")) {
-            return self.task().map(Node::Task);
+            return self.task().map(TreeNode::Task);
         }
         let keyword = self.lexer.name()?;
         match keyword.as_str() {
-            "empty" => Ok(Node::Empty),
-            "parallel" => Ok(Node::ParallelFor(self.around()?, self.block(depth)?)),
-            "each" => Ok(Node::ForEach(self.around()?, self.block(depth)?)),
-            "select" => Ok(Node::Select(self.around()?, self.block(depth)?)),
+            "empty" => Ok(TreeNode::Empty),
+            "parallel" => Ok(TreeNode::ParallelFor(self.around()?, self.block(depth)?)),
+            "each" => Ok(TreeNode::ForEach(self.around()?, self.block(depth)?)),
+            "select" => Ok(TreeNode::Select(self.around()?, self.block(depth)?)),
             "if" => {
                 let predicate = expression(&mut self.lexer)?;
                 let then = self.block(depth)?;
                 self.lexer.keyword("else")?;
-                Ok(Node::Cond { predicate, then, otherwise: self.block(depth)? })
+                Ok(TreeNode::Cond { predicate, then, otherwise: self.block(depth)? })
             }
-            "combine" => Ok(Node::Combine(self.blocks(depth)?)),
-            "sequential" => Ok(Node::Sequential(self.blocks(depth)?)),
+            "combine" => Ok(TreeNode::Combine(self.blocks(depth)?)),
+            "sequential" => Ok(TreeNode::Sequential(self.blocks(depth)?)),
             "slot" => self.slot(),
             "pipeline" => self.pipeline(depth),
             "exchange" => self.exchange(),
             "send" => {
                 let channel = self.channel()?;
-                Ok(Node::Send { channel, task: self.task()? })
+                Ok(TreeNode::Send { channel, task: self.task()? })
             }
             "consume" => {
                 let channel = self.channel()?;
                 self.lexer.keyword("as")?;
                 let var = self.lexer.name()?;
-                Ok(Node::Consume { channel, var, body: self.block(depth)? })
+                Ok(TreeNode::Consume { channel, var, body: self.block(depth)? })
             }
             other => Err(self.lexer.error_before(format!("`{other}` begins no node"))),
         }
@@ -233,11 +234,11 @@ impl Parser {
         Ok(names)
     }
 
-    fn slot(&mut self) -> Result<Node, ParseError> {
+    fn slot(&mut self) -> Result<TreeNode, ParseError> {
         let slot = self.lexer.unsigned()?;
         if !self.lexer.takes_name("from") {
             self.lexer.mark("=")?;
-            return Ok(Node::SlotSet { slot, value: expression(&mut self.lexer)? });
+            return Ok(TreeNode::SlotSet { slot, value: expression(&mut self.lexer)? });
         }
         let view = self.view()?;
         self.lexer.keyword("at")?;
@@ -246,10 +247,10 @@ impl Parser {
         self.lexer.mark(",")?;
         let col = expression(&mut self.lexer)?;
         self.lexer.mark(")")?;
-        Ok(Node::SlotLoad { slot, view, row, col })
+        Ok(TreeNode::SlotLoad { slot, view, row, col })
     }
 
-    fn exchange(&mut self) -> Result<Node, ParseError> {
+    fn exchange(&mut self) -> Result<TreeNode, ParseError> {
         let name = self.lexer.name()?;
         let kind = ExchangeKind::ALL.iter().find(|kind| kind.name() == name);
         let kind = *kind.ok_or_else(|| {
@@ -257,7 +258,7 @@ impl Parser {
             self.lexer.error_before(format!("`{name}` is no exchange: {}", names.join(", ")))
         })?;
         let tensor = self.view()?.tensor;
-        let mut exchange = Exchange::of_all(kind, tensor, Reduction::SUM);
+        let mut exchange = TensorExchange::of_all(kind, tensor, Reduction::SUM);
         if kind.reduces() {
             let name = self.lexer.name()?;
             let found = Reduction::ALL.iter().find(|reduction| reduction.name() == name);
@@ -272,10 +273,10 @@ impl Parser {
             self.lexer.keyword("tag")?;
             exchange.tag = expression(&mut self.lexer)?;
         }
-        Ok(Node::Exchange(exchange))
+        Ok(TreeNode::Exchange(exchange))
     }
 
-    fn pipeline(&mut self, depth: usize) -> Result<Node, ParseError> {
+    fn pipeline(&mut self, depth: usize) -> Result<TreeNode, ParseError> {
         self.lexer.mark("{")?;
         let mut processes = Vec::new();
         while self.lexer.takes_name("process") {
@@ -287,7 +288,7 @@ impl Parser {
             processes.push(Process { name, rank, consumes, produces, body });
         }
         self.lexer.mark("}")?;
-        Ok(Node::Pipeline(processes))
+        Ok(TreeNode::Pipeline(processes))
     }
 
     fn channels(&mut self, keyword: &str) -> Result<Vec<usize>, ParseError> {
@@ -335,13 +336,13 @@ impl Parser {
         Ok(Task { kernel, axes, arguments })
     }
 
-    fn argument(&mut self, kind: ParamKind) -> Result<Argument, ParseError> {
+    fn argument(&mut self, kind: ParamKind) -> Result<TaskArgument, ParseError> {
         if matches!(kind, ParamKind::Tensor { .. }) {
-            return self.view().map(Argument::View);
+            return self.view().map(TaskArgument::View);
         }
         let is_number = matches!(self.lexer.ahead(1), Token::Mark("("));
         if !(is_number && self.lexer.takes_name("number")) {
-            return expression(&mut self.lexer).map(Argument::Expr);
+            return expression(&mut self.lexer).map(TaskArgument::Expr);
         }
         self.lexer.mark("(")?;
         let found = self.number()?;
@@ -349,19 +350,21 @@ impl Parser {
         Ok(found)
     }
 
-    fn number(&mut self) -> Result<Argument, ParseError> {
+    fn number(&mut self) -> Result<TaskArgument, ParseError> {
         if self.lexer.takes_name("symbol") {
-            return self.lexer.name().map(Argument::Symbol);
+            return self.lexer.name().map(TaskArgument::Symbol);
         }
         if self.lexer.takes_name("bits") {
-            return Ok(Argument::Number(f64::from_bits(self.lexer.unsigned()?)));
+            return Ok(TaskArgument::Number(f64::from_bits(self.lexer.unsigned()?)));
         }
         let text = self.lexer.signed_text()?;
         let number = text.parse();
-        number.map(Argument::Number).map_err(|_| self.lexer.error_before("the number is not valid"))
+        number
+            .map(TaskArgument::Number)
+            .map_err(|_| self.lexer.error_before("the number is not valid"))
     }
 
-    fn view(&mut self) -> Result<View, ParseError> {
+    fn view(&mut self) -> Result<TensorSlice, ParseError> {
         let name = self.lexer.name()?;
         let tensor = self.workload.tensors.iter().position(|tensor| tensor.name == name);
         let tensor = tensor
@@ -375,7 +378,7 @@ impl Parser {
                 indices.push(self.index()?);
             }
         }
-        Ok(View { tensor, indices })
+        Ok(TensorSlice { tensor, indices })
     }
 
     fn index(&mut self) -> Result<Index, ParseError> {

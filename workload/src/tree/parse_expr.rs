@@ -21,7 +21,7 @@ const fn strength(op: BinaryOp) -> u8 {
     }
 }
 
-/// How deep expressions may stand in one another.
+/// How deep expressions may are in one another.
 const DEPTH: usize = 200;
 
 /// An expression.

@@ -3,7 +3,7 @@
 use pto_aicore_kernels::tile::{Direction, ParamKind};
 use pto_graph::plan::layout::limits;
 
-use super::node::{Argument, Node, Process, Task, children, takes};
+use super::node::{Process, Task, TaskArgument, TreeNode, children, takes};
 use super::workload::Workload;
 
 /// A call of a kernel in a process, and the channel of its token.
@@ -47,13 +47,13 @@ impl Workload {
     /// Whether processes of it are on another rank than the first one.
     #[must_use]
     pub fn is_on_ranks(&self) -> bool {
-        matches!(&self.root, Node::Pipeline(processes) if processes.iter().any(|process| process.rank > 0))
+        matches!(&self.root, TreeNode::Pipeline(processes) if processes.iter().any(|process| process.rank > 0))
     }
 
     /// Whether a rank of a group of `size` has all of a tensor after a run: what tasks of other ranks write of it comes with their tokens.
     #[must_use]
     pub fn is_whole_at(&self, tensor: usize, (rank, size): (u32, u32)) -> bool {
-        let Node::Pipeline(processes) = &self.root else { return true };
+        let TreeNode::Pipeline(processes) = &self.root else { return true };
         let is_here = |process: &Process| u32::from(process.rank).checked_rem(size) == Some(rank);
         let mut calls = Vec::new();
         for process in processes.iter().filter(|process| !is_here(process)) {
@@ -107,7 +107,7 @@ fn tensors(workload: &Workload, task: &Task, is_one: impl Fn(Direction) -> bool)
     let params = workload.kernels.get(task.kernel).map_or(&[][..], |kernel| kernel.params());
     let pairs = params.iter().zip(&task.arguments);
     let found = pairs.filter_map(|(param, argument)| match (param.kind, argument) {
-        (ParamKind::Tensor { direction, .. }, Argument::View(view)) if is_one(direction) => {
+        (ParamKind::Tensor { direction, .. }, TaskArgument::View(view)) if is_one(direction) => {
             Some(view.tensor)
         }
         _ => None,
@@ -115,14 +115,14 @@ fn tensors(workload: &Workload, task: &Task, is_one: impl Fn(Direction) -> bool)
     found.collect()
 }
 
-fn calls_of<'w>(node: &'w Node, process: &'w Process, calls: &mut Vec<Call<'w>>) {
+fn calls_of<'w>(node: &'w TreeNode, process: &'w Process, calls: &mut Vec<Call<'w>>) {
     match node {
-        Node::Task(task) => calls.push((process, task, None)),
-        Node::Send { channel, task } => calls.push((process, task, Some(*channel))),
+        TreeNode::Task(task) => calls.push((process, task, None)),
+        TreeNode::Send { channel, task } => calls.push((process, task, Some(*channel))),
         _ => children(node).into_iter().for_each(|node| calls_of(node, process, calls)),
     }
 }
 
-fn reads_slots(node: &Node) -> bool {
-    matches!(node, Node::SlotLoad { .. }) || children(node).into_iter().any(reads_slots)
+fn reads_slots(node: &TreeNode) -> bool {
+    matches!(node, TreeNode::SlotLoad { .. }) || children(node).into_iter().any(reads_slots)
 }

@@ -80,14 +80,14 @@ impl WindowMode {
 
 /// How many tasks may be under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct TaskWindow {
     /// Tasks; 0: any number.
     pub tasks: u64,
     /// What happens when it is full.
     pub mode: WindowMode,
 }
 
-impl Default for Window {
+impl Default for TaskWindow {
     fn default() -> Self {
         Self { tasks: 8192, mode: WindowMode::Stall }
     }
@@ -101,7 +101,7 @@ pub struct Schedule {
     /// How many workers; at least 1.
     pub workers: u64,
     /// How many tasks may be under way.
-    pub window: Window,
+    pub window: TaskWindow,
     /// Which ready task goes first: the one with the lowest number. Devices have it; the `v9` clock has no ready tasks.
     pub priority: Option<Expr>,
     /// Tasks that are issued together; 0: each at once. Devices have it.
@@ -125,7 +125,7 @@ impl Schedule {
 
 impl Default for Schedule {
     fn default() -> Self {
-        let (dispatch, window) = (Dispatch::RoundRobin, Window::default());
+        let (dispatch, window) = (Dispatch::RoundRobin, TaskWindow::default());
         Self { dispatch, workers: 1, window, priority: None, batch: 0, start: 0 }
     }
 }

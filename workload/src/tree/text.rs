@@ -16,9 +16,9 @@ use std::fmt::{Formatter, Result, Write};
 
 use super::axis::Axis;
 use super::expr::Expr;
-use super::node::{Argument, Exchange, Loop, Node, Process, Task, peer_word};
+use super::node::{Loop, Process, Task, TaskArgument, TensorExchange, TreeNode, peer_word};
 use super::schedule::Schedule;
-use super::view::{Index, View};
+use super::view::{Index, TensorSlice};
 use super::workload::Workload;
 
 impl std::fmt::Display for Workload {
@@ -79,7 +79,7 @@ impl Printer<'_> {
         self.text.push_str(&"  ".repeat(self.depth));
     }
 
-    fn block<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>) -> Result {
+    fn block<'n>(&mut self, nodes: impl IntoIterator<Item = &'n TreeNode>) -> Result {
         self.text.push_str(" {");
         self.depth += 1;
         for node in nodes {
@@ -92,48 +92,48 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn node(&mut self, node: &Node) -> Result {
+    fn node(&mut self, node: &TreeNode) -> Result {
         match node {
-            Node::Empty => write!(self.text, "empty"),
-            Node::ParallelFor(around, body) => self.around("parallel", around, body),
-            Node::ForEach(around, body) => self.around("each", around, body),
-            Node::Select(around, body) => self.around("select", around, body),
-            Node::Cond { predicate, then, otherwise } => {
+            TreeNode::Empty => write!(self.text, "empty"),
+            TreeNode::ParallelFor(around, body) => self.around("parallel", around, body),
+            TreeNode::ForEach(around, body) => self.around("each", around, body),
+            TreeNode::Select(around, body) => self.around("select", around, body),
+            TreeNode::Cond { predicate, then, otherwise } => {
                 write!(self.text, "if {}", expression(predicate))?;
                 self.block([&**then])?;
                 self.text.push_str(" else");
                 self.block([&**otherwise])
             }
-            Node::Task(task) => self.task(task),
-            Node::Combine(nodes) => {
+            TreeNode::Task(task) => self.task(task),
+            TreeNode::Combine(nodes) => {
                 self.text.push_str("combine");
                 self.block(nodes)
             }
-            Node::Sequential(nodes) => {
+            TreeNode::Sequential(nodes) => {
                 self.text.push_str("sequential");
                 self.block(nodes)
             }
-            Node::SlotSet { slot, value } => {
+            TreeNode::SlotSet { slot, value } => {
                 write!(self.text, "slot {slot} = {}", expression(value))
             }
-            Node::SlotLoad { slot, view, row, col } => {
+            TreeNode::SlotLoad { slot, view, row, col } => {
                 let (view, row, col) = (self.view(view), expression(row), expression(col));
                 write!(self.text, "slot {slot} from {view} at ({row}, {col})")
             }
-            Node::Pipeline(processes) => self.pipeline(processes),
-            Node::Exchange(exchange) => self.exchange(exchange),
-            Node::Send { channel, task } => {
+            TreeNode::Pipeline(processes) => self.pipeline(processes),
+            TreeNode::Exchange(exchange) => self.exchange(exchange),
+            TreeNode::Send { channel, task } => {
                 write!(self.text, "send {} ", self.channel(*channel))?;
                 self.task(task)
             }
-            Node::Consume { channel, var, body } => {
+            TreeNode::Consume { channel, var, body } => {
                 write!(self.text, "consume {} as {var}", self.channel(*channel))?;
                 self.block([&**body])
             }
         }
     }
 
-    fn around(&mut self, keyword: &str, around: &Loop, body: &Node) -> Result {
+    fn around(&mut self, keyword: &str, around: &Loop, body: &TreeNode) -> Result {
         write!(self.text, "{keyword} {}", around.var)?;
         if let Some([first, second]) = &around.places {
             write!(self.text, " ({first}, {second})")?;
@@ -154,9 +154,9 @@ impl Printer<'_> {
         self.block([body])
     }
 
-    fn exchange(&mut self, exchange: &Exchange) -> Result {
-        let Exchange { kind, tensor, reduction, peer, tag } = exchange;
-        let view = View { tensor: *tensor, indices: Vec::new() };
+    fn exchange(&mut self, exchange: &TensorExchange) -> Result {
+        let TensorExchange { kind, tensor, reduction, peer, tag } = exchange;
+        let view = TensorSlice { tensor: *tensor, indices: Vec::new() };
         write!(self.text, "exchange {kind} {}", self.view(&view))?;
         if kind.reduces() {
             write!(self.text, " {reduction}")?;
@@ -214,24 +214,24 @@ impl Printer<'_> {
         write!(self.text, "{}[{}]({})", kernel.name(), axes.join(", "), arguments.join(", "))
     }
 
-    fn argument(&self, argument: &Argument) -> String {
+    fn argument(&self, argument: &TaskArgument) -> String {
         match argument {
-            Argument::View(view) => self.view(view),
-            Argument::Expr(expr) => expression(expr),
-            Argument::Number(value) if value.is_finite() => format!("number({value:?})"),
-            Argument::Number(value) => format!("number(bits {:#x})", value.to_bits()),
-            Argument::Symbol(name) => format!("number(symbol {name})"),
+            TaskArgument::View(view) => self.view(view),
+            TaskArgument::Expr(expr) => expression(expr),
+            TaskArgument::Number(value) if value.is_finite() => format!("number({value:?})"),
+            TaskArgument::Number(value) => format!("number(bits {:#x})", value.to_bits()),
+            TaskArgument::Symbol(name) => format!("number(symbol {name})"),
         }
     }
 
-    fn view(&self, view: &View) -> String {
+    fn view(&self, view: &TensorSlice) -> String {
         let tensor = self.workload.tensors.get(view.tensor);
         let name = tensor.map_or_else(|| format!("_{}", view.tensor), |tensor| tensor.name.clone());
         if view.indices.is_empty() {
             return name;
         }
         let indices = view.indices.iter().map(|index| match index {
-            Index::At(place) => expression(place),
+            Index::At(at_index) => expression(at_index),
             Index::Range { start, length } => {
                 format!("{} for {}", expression(start), expression(length))
             }

@@ -18,11 +18,11 @@ pub struct Tensor {
 /// What is taken of a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// One place; the dimension goes.
+    /// One index; the dimension is dropped.
     At(Expr),
     /// `length` places from `start` on; the dimension stays. What lies beyond the tensor does not count: the tile is partial.
     Range {
-        /// The first place.
+        /// The first index.
         start: Expr,
         /// How many places.
         length: Expr,
@@ -30,11 +30,11 @@ pub enum Index {
 }
 
 impl Index {
-    /// The place in the tensor of a place of the view: a range counts from its beginning.
+    /// The index in the tensor of an index of the view: a range counts from its beginning.
     #[must_use]
-    pub(crate) fn place(&self, of_view: Expr) -> Expr {
+    pub(crate) fn element_at(&self, of_view: Expr) -> Expr {
         match self {
-            Self::At(place) => place.clone(),
+            Self::At(index) => index.clone(),
             Self::Range { start: Expr::Int(0), .. } => of_view,
             Self::Range { start, .. } => Expr::binary(BinaryOp::Add, start.clone(), of_view),
         }
@@ -43,14 +43,14 @@ impl Index {
 
 /// A view: indices for the leading dimensions; all others are whole. One or two dimensions stay, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct TensorSlice {
     /// The number of the tensor.
     pub tensor: usize,
     /// The indices.
     pub indices: Vec<Index>,
 }
 
-impl View {
+impl TensorSlice {
     /// A whole tensor, or a tensor at some places of its leading dimensions.
     #[must_use]
     pub fn at(tensor: usize, places: impl IntoIterator<Item = Expr>) -> Self {

@@ -2,7 +2,7 @@
 
 use crate::kernel::TileKernel;
 
-use super::node::{Channel, Node};
+use super::node::{Channel, TreeNode};
 use super::schedule::Schedule;
 use super::view::Tensor;
 
@@ -20,13 +20,13 @@ pub struct Workload {
     /// How tasks go to workers.
     pub schedule: Schedule,
     /// The tree.
-    pub root: Node,
+    pub root: TreeNode,
 }
 
 impl Workload {
     /// A workload without tensors, kernels and channels, whose tasks all go to one worker.
     #[must_use]
-    pub fn new(name: &str, root: Node) -> Self {
+    pub fn new(name: &str, root: TreeNode) -> Self {
         Self {
             name: name.to_owned(),
             tensors: Vec::new(),

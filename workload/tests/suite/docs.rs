@@ -12,7 +12,7 @@ fn the_example_doubles_its_tensor_in_1536_cycles() {
     assert_eq!(
         format!("{}\n", checked.workload()).trim(),
         text.trim(),
-        "it stands there as it is printed"
+        "the page has it as it is printed"
     );
     let (mut x, mut y) = ((0..2048u16).map(f32::from).collect::<Vec<_>>(), vec![0f32; 2048]);
     let expected: Vec<f32> = x.iter().map(|x| x + x).collect();

@@ -2,7 +2,7 @@
 
 use pto_workload::clock::{Bindings, run};
 use pto_workload::tile::DType;
-use pto_workload::tree::{Argument, Expr, Node, Task};
+use pto_workload::tree::{Expr, Task, TaskArgument, TreeNode};
 use pto_workload::{KernelBuilder, Workload};
 
 use crate::v9::{checked, parallel, workload};
@@ -18,20 +18,23 @@ pub(crate) fn keep(dtype: DType) -> pto_workload::TileKernel {
     k.finish().unwrap()
 }
 
-fn program(argument: Argument, dtype: DType) -> Workload {
-    let view = Argument::View(pto_workload::tree::View::at(0, []));
+fn program(argument: TaskArgument, dtype: DType) -> Workload {
+    let view = TaskArgument::View(pto_workload::tree::TensorSlice::at(0, []));
     let task = Task { kernel: 0, axes: Vec::new(), arguments: vec![argument, view] };
     let root = parallel(
         "i",
         3,
-        Node::Sequential(vec![Node::SlotSet { slot: 3, value: Expr::Int(-7) }, Node::Task(task)]),
+        TreeNode::Sequential(vec![
+            TreeNode::SlotSet { slot: 3, value: Expr::Int(-7) },
+            TreeNode::Task(task),
+        ]),
     );
     workload("keeps", 1, &[("OUT", dtype, &[1, 1])], vec![keep(dtype)], root)
 }
 
 /// The value of an expression in the last turn of a loop, `i = 2`.
 fn eval(text: &str) -> Result<i64, String> {
-    let example = program(Argument::Expr(Expr::Int(0)), DType::I64).to_string();
+    let example = program(TaskArgument::Expr(Expr::Int(0)), DType::I64).to_string();
     let text = example.replace("s = 0", &format!("s = {text}"));
     let workload = Workload::parse(&text).map_err(|error| error.to_string())?;
     let checked = workload.check().map_err(|error| error.to_string())?;
@@ -122,7 +125,7 @@ fn what_has_no_value() {
 
 #[test]
 fn scalars_become_the_type_of_the_parameter() {
-    let run_as = |argument: Argument, dtype: DType| -> Vec<u8> {
+    let run_as = |argument: TaskArgument, dtype: DType| -> Vec<u8> {
         let checked = checked(program(argument, dtype));
         let mut out = vec![0u64; 1];
         {
@@ -131,16 +134,19 @@ fn scalars_become_the_type_of_the_parameter() {
         }
         out[0].to_le_bytes()[..dtype.bytes()].to_vec()
     };
-    let symbol = || Argument::Symbol("scale".to_owned());
+    let symbol = || TaskArgument::Symbol("scale".to_owned());
     assert_eq!(run_as(symbol(), DType::F32), 2.75f32.to_le_bytes());
     assert_eq!(run_as(symbol(), DType::I32), 2i32.to_le_bytes());
-    assert_eq!(run_as(Argument::Number(1.5), DType::F64), 1.5f64.to_le_bytes());
-    assert_eq!(run_as(Argument::Number(f64::INFINITY), DType::F32), f32::INFINITY.to_le_bytes());
-    assert_eq!(run_as(Argument::Expr(Expr::Int(-3)), DType::F32), (-3f32).to_le_bytes());
+    assert_eq!(run_as(TaskArgument::Number(1.5), DType::F64), 1.5f64.to_le_bytes());
     assert_eq!(
-        run_as(Argument::Expr(Expr::symbol("big")), DType::F64),
+        run_as(TaskArgument::Number(f64::INFINITY), DType::F32),
+        f32::INFINITY.to_le_bytes()
+    );
+    assert_eq!(run_as(TaskArgument::Expr(Expr::Int(-3)), DType::F32), (-3f32).to_le_bytes());
+    assert_eq!(
+        run_as(TaskArgument::Expr(Expr::symbol("big")), DType::F64),
         (u64::MAX as f64).to_le_bytes()
     );
-    assert_eq!(run_as(Argument::Expr(Expr::Int(-1)), DType::U16), u16::MAX.to_le_bytes());
-    assert_eq!(run_as(Argument::Expr(Expr::Bool(true)), DType::I8), [1]);
+    assert_eq!(run_as(TaskArgument::Expr(Expr::Int(-1)), DType::U16), u16::MAX.to_le_bytes());
+    assert_eq!(run_as(TaskArgument::Expr(Expr::Bool(true)), DType::I8), [1]);
 }

@@ -1,10 +1,10 @@
 //! Kernels: what the builder makes, texts and bytes that come back as the same kernel, and what is refused.
 
-use pto_workload::kernel::Operand;
+use pto_workload::kernel::TileValue;
 use pto_workload::tile::{Binary, Compare, DType, Direction, Kernel, Op, Reduce, Spread, Unary};
 use pto_workload::{KernelBuilder, KernelError, TileKernel};
 
-use crate::random::Random;
+use crate::random::TestRng;
 
 const F32: DType = DType::F32;
 
@@ -111,7 +111,7 @@ fn mistakes_name_kernel_instruction_and_operands() {
     let b = k.tensor("b", Direction::Out, F32, [3, 8]).unwrap();
     let h = k.tensor("h", Direction::In, DType::F16, [8, 4]).unwrap();
     let n = k.tensor("n", Direction::InOut, DType::I32, [4, 8]).unwrap();
-    let text = |result: Result<Operand, KernelError>| result.unwrap_err().to_string();
+    let text = |result: Result<TileValue, KernelError>| result.unwrap_err().to_string();
     let cases = [
         (
             text(k.binary(Binary::Add, b, a)),
@@ -188,12 +188,12 @@ fn texts_that_are_no_kernel_say_where() {
 }
 
 /// An operand among those that there are.
-fn pick(random: &mut Random, operands: &[Operand]) -> Operand {
+fn pick(random: &mut TestRng, operands: &[TileValue]) -> TileValue {
     operands[random.below(operands.len())]
 }
 
 /// Adds a random instruction; most fit, and those that do not are refused.
-fn grow(k: &mut KernelBuilder, random: &mut Random, operands: &mut Vec<Operand>) {
+fn grow(k: &mut KernelBuilder, random: &mut TestRng, operands: &mut Vec<TileValue>) {
     let (a, b, c) = (pick(random, operands), pick(random, operands), pick(random, operands));
     let dtype = DType::ALL[random.below(12)];
     let result = match random.below(17) {
@@ -221,7 +221,7 @@ fn grow(k: &mut KernelBuilder, random: &mut Random, operands: &mut Vec<Operand>)
 fn random_kernels_come_back_from_text_and_bytes() {
     let mut lengths = 0;
     for seed in 0..400 {
-        let mut random = Random(seed);
+        let mut random = TestRng(seed);
         let mut k = KernelBuilder::new("random");
         let mut operands = Vec::new();
         for number in 0..3 {
@@ -257,7 +257,7 @@ fn changed_texts_are_refused_or_kernels() {
     k.store(x, z, [0, 0], None).unwrap();
     let text = k.finish().unwrap().to_string();
     for seed in 0..4000 {
-        let mut random = Random(seed);
+        let mut random = TestRng(seed);
         let mut bytes = text.clone().into_bytes();
         for _ in 0..=random.below(2) {
             let at = random.below(bytes.len());

@@ -6,7 +6,7 @@ use pto_graph::plan::{Plan, Stop};
 use pto_workload::Workload;
 use pto_workload::plan::{Compiled, PlanError, SymbolUse, compile};
 
-use super::random::Random;
+use super::random::TestRng;
 
 pub(super) const FILES: [(&str, &str); 4] = [
     ("matmul", include_str!("../../../examples/workloads/matmul.workload")),
@@ -74,10 +74,10 @@ fn a_workload_without_a_plan_says_why() {
             "PLAN_DEPTH",
         ),
     ];
-    for (body, place, cause) in cases {
+    for (body, location, cause) in cases {
         // The texts may be too deep for their reader as well.
         let error = compiled(&small(&body)).unwrap_err().to_string();
-        assert!(error.contains(place) && error.contains(cause), "{error}");
+        assert!(error.contains(location) && error.contains(cause), "{error}");
     }
     let text = small(copy);
     for (from, to, expected) in [
@@ -133,17 +133,17 @@ fn a_plan_that_was_changed_is_refused_with_a_name_and_a_place() {
         (task + 3, 9, Fault::PLAN_NAME, task + 3),
         (task + 5, 3 | 1 << 8, Fault::PLAN_NAME, task + 5),
     ];
-    for (at, value, fault, place) in cases {
+    for (at, value, fault, location) in cases {
         let stop = refused(at, |_| value);
-        assert_eq!((stop.fault, stop.at), (fault, place), "word {at} as {value:#x}");
+        assert_eq!((stop.fault, stop.at), (fault, location), "word {at} as {value:#x}");
     }
     assert_eq!(MAGIC.to_le_bytes(), *b"PLAN");
 }
 
-/// Random words in the place of those of a plan: the reader never panics, and what it refuses has a place in the plan.
+/// Random words instead of those of a plan: the reader never panics, and each error names a word of the plan.
 #[test]
 fn random_changes_are_accepted_or_refused() {
-    let mut random = Random(7);
+    let mut random = TestRng(7);
     let (mut accepted, mut refused) = (0, 0);
     for (_, text) in FILES {
         let plan = compiled(text).unwrap().words().to_vec();
@@ -169,7 +169,7 @@ fn random_changes_are_accepted_or_refused() {
     assert!(accepted > 500 && refused > 5000, "{accepted} accepted, {refused} refused");
 }
 
-/// The plans of the files stand in the corpus of the fuzz target. A change of the words is meant: `PTO_BLESS=1` renews them.
+/// The plans of the files are in the corpus of the fuzz target. A change of the words is meant: `PTO_BLESS=1` renews them.
 #[test]
 fn the_corpus_holds_the_plans_of_the_files() {
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/fuzz/corpus/plan");

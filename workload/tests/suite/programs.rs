@@ -1,4 +1,4 @@
-//! Program files: what was written is read as the same program; what nobody wrote is refused, with what is wanted.
+//! Program files: what was written is read as the same program; what is not as written is refused, with what is wanted.
 
 use pto_abi::CoreKind;
 use pto_abi::block::BlockContext;
@@ -6,7 +6,7 @@ use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use pto_workload::Workload;
 use pto_workload::plan::compile;
 use pto_workload::program::{
-    BlockShape, Body, Format, GraphArgument, GraphTask, Layout, OwnedPredicate, Place, Program,
+    BlockShape, ProgramBody, Format, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, MemorySpace, Program,
     ProgramError, Role, TensorDescription, TensorElement, differences, seal,
 };
 use pto_workload::tile::DType;
@@ -26,7 +26,7 @@ fn a_program_comes_back() {
         assert!(read.to_bytes() == file, "{name}");
         assert_eq!(differences(&written, &read), [], "{name}");
         let checked = Workload::parse(read.source().unwrap()).unwrap().check().unwrap();
-        let Body::Plan(compiled) = read.body() else { panic!("{name} has a plan") };
+        let ProgramBody::Plan(compiled) = read.body() else { panic!("{name} has a plan") };
         assert_eq!(compiled.words(), compile(&checked).unwrap().words(), "{name}");
     }
 }
@@ -72,12 +72,12 @@ fn a_seal_proves_nothing() {
 
 #[test]
 fn what_is_no_program_is_told_what_is_wanted() {
-    let told = |file: &[u8]| Program::from_bytes(file).unwrap_err().to_string();
-    assert!(told(b"\x7fELF and so on").contains("begins with 'PTOPROG'"));
-    assert!(told(b"").contains("not a program file"));
+    let message = |file: &[u8]| Program::from_bytes(file).unwrap_err().to_string();
+    assert!(message(b"\x7fELF and so on").contains("begins with 'PTOPROG'"));
+    assert!(message(b"").contains("not a program file"));
     let mut damaged = program(FILES[0].1).to_bytes();
     *damaged.last_mut().unwrap() ^= 1;
-    assert!(told(&damaged).contains("damaged: its checksum is"));
+    assert!(message(&damaged).contains("damaged: its checksum is"));
     let for_a5 = program(FILES[0].1).for_target("a5").unwrap();
     let read = Program::from_bytes(&for_a5.to_bytes()).unwrap();
     let refused = read.check_target("a2a3").unwrap_err().to_string();
@@ -99,7 +99,7 @@ fn names_that_no_file_holds_are_refused_by_the_writer() {
         let targeted = program.for_target(name);
         assert!(targeted.unwrap_err().to_string().contains(what), "{name:?}");
         let described = TensorDescription { name: name.to_owned(), ..tensors[0].clone() };
-        assert!(described.defect().is_some_and(|told| told.contains(what)), "{name:?}");
+        assert!(described.defect().is_some_and(|message| message.contains(what)), "{name:?}");
     }
 }
 
@@ -150,7 +150,8 @@ fn layouts_and_constants_stand_in_the_file() {
     let nz = |shape: [u64; 2]| {
         move |tensor: &mut TensorDescription| {
             tensor.shape = shape.to_vec();
-            tensor.layout = Layout::device().with_format(Format::nz(4)).with_place(Place::OnChip);
+            tensor.layout =
+                TensorLayout::device().with_format(Format::nz(4)).with_memory(MemorySpace::OnChip);
         }
     };
     let stored = program(text).with_tensor("W", nz([20, 12])).unwrap();
@@ -188,7 +189,7 @@ fn a_graph_names_tensors_instead_of_addresses() {
         role,
         dtype: DType::F32,
         shape: vec![16],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     };
     let task = |offset, producers: &[usize]| GraphTask {
@@ -204,11 +205,11 @@ fn a_graph_names_tensors_instead_of_addresses() {
     };
     let of = |tasks: Vec<GraphTask>| {
         let tensors = vec![tensor("x", Role::Input), tensor("y", Role::Output)];
-        Program::new("sum", Body::Graph(tasks), tensors)
+        Program::new("sum", ProgramBody::Graph(tasks), tensors)
     };
     let graph = of(vec![task(0, &[]), task(32, &[0])]).unwrap();
     let read = Program::from_bytes(&graph.to_bytes()).unwrap();
-    let Body::Graph(tasks) = read.body() else { panic!("it is a graph") };
+    let ProgramBody::Graph(tasks) = read.body() else { panic!("it is a graph") };
     assert_eq!(tasks, &[task(0, &[]), task(32, &[0])]);
     let refused = |tasks| match of(tasks) {
         Err(ProgramError::Section { what, .. }) => what,
@@ -226,7 +227,7 @@ fn a_call_that_a_kernel_of_the_library_cannot_take_is_refused() {
         role,
         dtype: DType::F32,
         shape: vec![4],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     };
     let tensors = || vec![tensor("a", Role::Input), tensor("b", Role::Output)];
@@ -237,11 +238,11 @@ fn a_call_that_a_kernel_of_the_library_cannot_take_is_refused() {
         let block_shape = BlockShape { mix, ..BlockShape::default() };
         let (kernel, args, producers) = ("exp".to_owned(), args.to_vec(), Vec::new());
         let task = GraphTask { kernel, kind, args, producers, block_shape };
-        Program::new("calls", Body::Graph(vec![task]), tensors())
+        Program::new("calls", ProgramBody::Graph(vec![task]), tensors())
     };
     of(CoreKind::AIV, &[], &[a, b, n(4)]).expect("it is right");
     of(CoreKind::AIV, &[], &[n(0), n(0), n(0)]).expect("of nothing the address is not used");
-    // The context of a block stands behind the arguments.
+    // The context of a block follows the arguments.
     let context = BlockContext { block: 1, blocks: 2, lane: 0 }.word();
     of(CoreKind::AIV, &[], &[a, b, n(4), n(context)]).expect("a block of a recording");
     for (kind, mix, args, says) in [
@@ -277,8 +278,11 @@ fn a_call_that_a_kernel_of_the_library_cannot_take_is_refused() {
         (CoreKind::AIC, &[], &[a, b, n(4)], "exp runs on aiv cores, and the task is for aic"),
         (CoreKind::AIV, &["add"], &[a, b, n(4)], "add takes 4 arguments"),
     ] {
-        let told = of(kind, mix, args).expect_err(says).to_string();
-        assert!(told.contains("task 0 (exp) cannot run: ") && told.contains(says), "{told}");
+        let message = of(kind, mix, args).expect_err(says).to_string();
+        assert!(
+            message.contains("task 0 (exp) cannot run: ") && message.contains(says),
+            "{message}"
+        );
     }
 }
 
@@ -289,7 +293,7 @@ fn with_shapes(change: impl FnOnce(&mut BlockShape)) -> Result<Program, ProgramE
         role: Role::Updated,
         dtype: DType::F32,
         shape: vec![16],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     };
     let when = OwnedPredicate {
@@ -313,7 +317,7 @@ fn with_shapes(change: impl FnOnce(&mut BlockShape)) -> Result<Program, ProgramE
         block_shape: shape,
     };
     let tasks = vec![task(BlockShape::default()), task(shape)];
-    Program::new("shapes", Body::Graph(tasks), vec![tensor])
+    Program::new("shapes", ProgramBody::Graph(tasks), vec![tensor])
 }
 
 #[test]
@@ -321,8 +325,8 @@ fn shapes_of_tasks_are_kept_and_compared() {
     let program = with_shapes(|_| ()).unwrap();
     let read = Program::from_bytes(&program.to_bytes()).unwrap();
     let tasks = |program: &Program| match program.body() {
-        Body::Graph(tasks) => tasks.clone(),
-        Body::Plan(_) | Body::Builder(_) => panic!("it is a graph"),
+        ProgramBody::Graph(tasks) => tasks.clone(),
+        ProgramBody::Plan(_) | ProgramBody::Builder(_) => panic!("it is a graph"),
     };
     assert_eq!(tasks(&read), tasks(&program));
     assert_eq!(differences(&program, &read), []);

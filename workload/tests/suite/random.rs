@@ -1,8 +1,8 @@
 //! Numbers that repeat with their seed.
 
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct TestRng(pub(crate) u64);
 
-impl Random {
+impl TestRng {
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;

@@ -1,7 +1,7 @@
 //! Workloads that are refused: the error names the loop, the kernel and the argument.
 
 use pto_workload::Workload;
-use pto_workload::tree::{Axis, Loop, Node};
+use pto_workload::tree::{Axis, Loop, TreeNode};
 
 const COPY: &str = "kernel copy(x: in f32[4, 8], y: out f32[4, 8]) {
     %0 = load x : f32[4, 8]
@@ -104,7 +104,7 @@ fn what_is_wrong_is_named() {
         ("slot 256 = 3", "Workload w: There is no slot 256. The last one is 255."),
         (
             "combine { pipeline { } }",
-            "Workload w: A pipeline stands inside of another node. It must be the whole workload.",
+            "Workload w: A pipeline is inside another node. It must be the whole workload.",
         ),
     ] {
         let root = if root.is_empty() { copy } else { root };
@@ -227,10 +227,11 @@ fn pipelines_on_ranks_read_what_comes() {
 fn names_are_names() {
     let refused = |workload: Workload| workload.check().unwrap_err().to_string();
     assert!(
-        refused(Workload::new("a b", Node::Empty)).contains("\"a b\" is no name for a workload.")
+        refused(Workload::new("a b", TreeNode::Empty))
+            .contains("\"a b\" is no name for a workload.")
     );
     let around = Loop::new("1st", Axis::Dense(1));
-    let workload = Workload::new("w", Node::ParallelFor(around, Box::new(Node::Empty)));
+    let workload = Workload::new("w", TreeNode::ParallelFor(around, Box::new(TreeNode::Empty)));
     assert!(
         refused(workload)
             .starts_with("Workload w, loop 1st: \"1st\" is no name for a loop variable.")
@@ -249,7 +250,7 @@ fn a_tile_unlike_its_view_is_a_warning() {
     );
     let checked = Workload::parse(&text).unwrap().check().unwrap();
     let [warning] = checked.warnings() else { panic!("{:?}", checked.warnings()) };
-    assert_eq!(warning.place, ", loop b, kernel copy, argument x");
+    assert_eq!(warning.path, ", loop b, kernel copy, argument x");
     assert_eq!(
         warning.message,
         "The tile f32[4, 8] is not the view of X, which has 2 x 8 elements."

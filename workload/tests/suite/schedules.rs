@@ -2,14 +2,14 @@
 
 use pto_workload::clock::{Bindings, Issue, RunError, TaskTime, WindowFull, run, run_observed};
 use pto_workload::tile::DType;
-use pto_workload::tree::{BinaryOp, Dispatch, Expr, Node, Schedule, Window, WindowMode};
+use pto_workload::tree::{BinaryOp, Dispatch, Expr, Schedule, TaskWindow, TreeNode, WindowMode};
 
 use crate::v9::{checked, copy_kernel, parallel, task, workload};
 
 /// When eight tasks of 32 cycles are done.
-fn total(dispatch: Dispatch, workers: u64, window: Window) -> Result<(u64, u64), RunError> {
+fn total(dispatch: Dispatch, workers: u64, window: TaskWindow) -> Result<(u64, u64), RunError> {
     let at: &[&str] = &["b"];
-    let root = parallel("b", 8, Node::Task(task(0, at, &[(0, at), (1, at)])));
+    let root = parallel("b", 8, TreeNode::Task(task(0, at, &[(0, at), (1, at)])));
     let shape: &[u64] = &[8, 4, 4];
     let tensors = [("X", DType::F32, shape), ("Y", DType::F32, shape)];
     let mut workload = workload("eight", 1, &tensors, vec![copy_kernel("copy", [4, 4])], root);
@@ -23,14 +23,14 @@ fn total(dispatch: Dispatch, workers: u64, window: Window) -> Result<(u64, u64),
     result.map(|report| (report.total_cycles, report.overflows))
 }
 
-fn window(tasks: u64, mode: WindowMode) -> Window {
-    Window { tasks, mode }
+fn window(tasks: u64, mode: WindowMode) -> TaskWindow {
+    TaskWindow { tasks, mode }
 }
 
 #[test]
 fn the_known_totals_of_eight_tasks() {
     let stall = |tasks| window(tasks, WindowMode::Stall);
-    let any = Window::default();
+    let any = TaskWindow::default();
     let var = || Expr::var("b");
     let negative = Expr::binary(BinaryOp::Sub, Expr::Int(0), var());
     for (dispatch, workers, window, expected) in [
@@ -66,7 +66,7 @@ fn a_full_window_aborts_or_is_counted() {
 #[test]
 fn issue_is_in_order() {
     // What is ready late holds back what comes after it.
-    let mut issue = Issue::new(2, Window::default());
+    let mut issue = Issue::new(2, TaskWindow::default());
     assert_eq!(issue.issue(10, 0, 100), Ok((0, 100, 110)));
     assert_eq!(issue.issue(10, 1, 0), Ok((1, 100, 110)));
     let mut issue = Issue::new(1, window(1, WindowMode::Abort));
@@ -78,7 +78,7 @@ fn issue_is_in_order() {
 #[test]
 fn every_task_is_shown_with_worker_and_times() {
     let at: &[&str] = &["b"];
-    let root = parallel("b", 3, Node::Task(task(0, at, &[(0, at), (1, at)])));
+    let root = parallel("b", 3, TreeNode::Task(task(0, at, &[(0, at), (1, at)])));
     let shape: &[u64] = &[3, 4, 4];
     let tensors = [("X", DType::F32, shape), ("Y", DType::F32, shape)];
     let checked = checked(workload("three", 2, &tensors, vec![copy_kernel("copy", [4, 4])], root));

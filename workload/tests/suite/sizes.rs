@@ -1,7 +1,7 @@
 //! How many calls a workload may have.
 
 use pto_workload::Workload;
-use pto_workload::clock::{Bindings, Bound, RunError, results, row_major};
+use pto_workload::clock::{Bindings, BoundTensor, RunError, results, row_major};
 use pto_workload::tile::view::tensor_of;
 
 /// What a workload of such a body comes to that may call its kernel 100 times.
@@ -12,7 +12,8 @@ fn of(body: &str) -> Result<u64, RunError> {
     let text = text.replace("CALL", "k[i](x = X[0 for 1], y = X[0 for 1])");
     let checked = Workload::parse(&text).expect("a workload").check().expect("a right one");
     let mut words = vec![0_u64; 16];
-    let bound = Bound { memory: tensor_of(&mut words), first: 0, strides: row_major(&[2, 8]) };
+    let bound =
+        BoundTensor { memory: tensor_of(&mut words), first: 0, strides: row_major(&[2, 8]) };
     let bindings = Bindings::new().tensor("X", bound).size("n", 1 << 40);
     results(&checked, &bindings, 100)
 }

@@ -1,18 +1,18 @@
-//! Random workloads come back from their texts; changed texts are refused with a place, or are workloads.
+//! Random workloads come back from their texts; changed texts are refused with a position, or are workloads.
 
 use pto_workload::Workload;
 use pto_workload::tile::DType;
 use pto_workload::tree::{
-    Argument, Axis, BinaryOp, Channel, Dispatch, Expr, Index, Loop, Node, Process, ScalarType,
-    Schedule, Task, Tensor, UnaryOp, View, Window, WindowMode,
+    Axis, BinaryOp, Channel, Dispatch, Expr, Index, Loop, Process, ScalarType, Schedule, Task,
+    TaskArgument, TaskWindow, Tensor, TensorSlice, TreeNode, UnaryOp, WindowMode,
 };
 
 use crate::expressions::keep;
-use crate::random::Random;
+use crate::random::TestRng;
 use crate::v9::copy_kernel;
 
-fn expr(random: &mut Random, depth: usize) -> Expr {
-    let inner = |random: &mut Random| expr(random, depth - 1);
+fn expr(random: &mut TestRng, depth: usize) -> Expr {
+    let inner = |random: &mut TestRng| expr(random, depth - 1);
     let of = [ScalarType::Bool, ScalarType::I64, ScalarType::U64][random.below(3)];
     let kind = if depth == 0 { random.below(7) } else { random.below(11) };
     match kind {
@@ -36,7 +36,7 @@ fn expr(random: &mut Random, depth: usize) -> Expr {
     }
 }
 
-fn view(random: &mut Random) -> View {
+fn view(random: &mut TestRng) -> TensorSlice {
     let tensor = random.below(2);
     let indices = (0..random.below(3)).map(|_| {
         let start = expr(random, 2);
@@ -45,25 +45,25 @@ fn view(random: &mut Random) -> View {
         }
         Index::Range { start, length: expr(random, 1) }
     });
-    View { tensor, indices: indices.collect() }
+    TensorSlice { tensor, indices: indices.collect() }
 }
 
-fn task(random: &mut Random) -> Task {
+fn task(random: &mut TestRng) -> Task {
     let axes = (0..random.below(4)).map(|_| expr(random, 2)).collect();
     if random.below(2) == 0 {
-        let arguments = vec![Argument::View(view(random)), Argument::View(view(random))];
+        let arguments = vec![TaskArgument::View(view(random)), TaskArgument::View(view(random))];
         return Task { kernel: 0, axes, arguments };
     }
     let scalar = match random.below(4) {
-        0 => Argument::Expr(expr(random, 3)),
-        1 => Argument::Number(f64::from(random.normal()) * 1e-30),
-        2 => Argument::Number([f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e300][random.below(4)]),
-        _ => Argument::Symbol("scale".to_owned()),
+        0 => TaskArgument::Expr(expr(random, 3)),
+        1 => TaskArgument::Number(f64::from(random.normal()) * 1e-30),
+        2 => TaskArgument::Number([f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e300][random.below(4)]),
+        _ => TaskArgument::Symbol("scale".to_owned()),
     };
-    Task { kernel: 1, axes, arguments: vec![scalar, Argument::View(view(random))] }
+    Task { kernel: 1, axes, arguments: vec![scalar, TaskArgument::View(view(random))] }
 }
 
-fn around(random: &mut Random) -> Loop {
+fn around(random: &mut TestRng) -> Loop {
     let name = |text: &str| text.to_owned();
     let axis = match random.below(5) {
         0 => Axis::Dense(random.bits() >> random.below(64)),
@@ -78,35 +78,39 @@ fn around(random: &mut Random) -> Loop {
     Loop { var: name(["i", "j", "each"][random.below(3)]), places, axis }
 }
 
-fn node(random: &mut Random, depth: usize) -> Node {
-    let inner = |random: &mut Random| Box::new(node(random, depth - 1));
+fn node(random: &mut TestRng, depth: usize) -> TreeNode {
+    let inner = |random: &mut TestRng| Box::new(node(random, depth - 1));
     let many =
-        |random: &mut Random| (0..random.below(4)).map(|_| node(random, depth - 1)).collect();
+        |random: &mut TestRng| (0..random.below(4)).map(|_| node(random, depth - 1)).collect();
     let kind = if depth == 0 { random.below(5) } else { random.below(12) };
     match kind {
-        0 => Node::Empty,
-        1 => Node::Task(task(random)),
-        2 => Node::SlotSet { slot: random.below(256) as u16, value: expr(random, 3) },
-        3 => Node::SlotLoad {
+        0 => TreeNode::Empty,
+        1 => TreeNode::Task(task(random)),
+        2 => TreeNode::SlotSet { slot: random.below(256) as u16, value: expr(random, 3) },
+        3 => TreeNode::SlotLoad {
             slot: 3,
             view: view(random),
             row: expr(random, 1),
             col: expr(random, 1),
         },
-        4 => Node::Send { channel: random.below(2), task: task(random) },
-        5 => Node::ParallelFor(around(random), inner(random)),
-        6 => Node::ForEach(around(random), inner(random)),
-        7 => Node::Select(around(random), inner(random)),
-        8 => {
-            Node::Cond { predicate: expr(random, 3), then: inner(random), otherwise: inner(random) }
+        4 => TreeNode::Send { channel: random.below(2), task: task(random) },
+        5 => TreeNode::ParallelFor(around(random), inner(random)),
+        6 => TreeNode::ForEach(around(random), inner(random)),
+        7 => TreeNode::Select(around(random), inner(random)),
+        8 => TreeNode::Cond {
+            predicate: expr(random, 3),
+            then: inner(random),
+            otherwise: inner(random),
+        },
+        9 => TreeNode::Combine(many(random)),
+        10 => TreeNode::Sequential(many(random)),
+        _ => {
+            TreeNode::Consume { channel: random.below(2), var: "t".to_owned(), body: inner(random) }
         }
-        9 => Node::Combine(many(random)),
-        10 => Node::Sequential(many(random)),
-        _ => Node::Consume { channel: random.below(2), var: "t".to_owned(), body: inner(random) },
     }
 }
 
-fn random_workload(random: &mut Random) -> Workload {
+fn random_workload(random: &mut TestRng) -> Workload {
     let root = if random.below(4) == 0 {
         let processes = (0..random.below(4)).map(|number| Process {
             name: format!("p{number}"),
@@ -115,7 +119,7 @@ fn random_workload(random: &mut Random) -> Workload {
             produces: (0..random.below(3)).collect(),
             body: node(random, 3),
         });
-        Node::Pipeline(processes.collect())
+        TreeNode::Pipeline(processes.collect())
     } else {
         node(random, 5)
     };
@@ -129,7 +133,7 @@ fn random_workload(random: &mut Random) -> Workload {
         5 => Dispatch::Stream(key),
         _ => Dispatch::Streams,
     };
-    let window = Window { tasks: random.bits() >> 40, mode: WindowMode::ALL[random.below(3)] };
+    let window = TaskWindow { tasks: random.bits() >> 40, mode: WindowMode::ALL[random.below(3)] };
     let mut workload = Workload::new("random", root);
     let priority = (random.below(2) == 0).then(|| expr(random, 2));
     let [workers, batch, start] = [50, 63, 60].map(|shift| random.bits() >> shift);
@@ -149,7 +153,7 @@ fn random_workload(random: &mut Random) -> Workload {
 #[test]
 fn random_workloads_come_back_from_their_texts() {
     for seed in 0..3000 {
-        let workload = random_workload(&mut Random(seed));
+        let workload = random_workload(&mut TestRng(seed));
         let text = workload.to_string();
         let again =
             Workload::parse(&text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
@@ -165,8 +169,8 @@ fn random_workloads_come_back_from_their_texts() {
 fn changed_texts_are_refused_or_workloads() {
     let mut read = 0;
     for seed in 0..6000 {
-        let mut random = Random(seed);
-        let mut bytes = random_workload(&mut Random(seed % 40)).to_string().into_bytes();
+        let mut random = TestRng(seed);
+        let mut bytes = random_workload(&mut TestRng(seed % 40)).to_string().into_bytes();
         for _ in 0..=random.below(3) {
             let at = random.below(bytes.len());
             match random.below(3) {

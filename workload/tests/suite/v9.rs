@@ -1,15 +1,16 @@
 //! The known programs: their results, and the cycles of the `v9` clock, exactly.
 
-use pto_workload::clock::{Bindings, Bound, Report, run};
+use pto_workload::clock::{Bindings, BoundTensor, Report, run};
 use pto_workload::tile::element::f16;
 use pto_workload::tile::view::tensor_of;
 use pto_workload::tile::{Binary, DType, Direction, Reduce, Unary};
 use pto_workload::tree::{
-    Argument, Axis, Channel, Dispatch, Expr, Loop, Node, Process, Schedule, Task, Tensor, View,
+    Axis, Channel, Dispatch, Expr, Loop, Process, Schedule, Task, TaskArgument, Tensor,
+    TensorSlice, TreeNode,
 };
 use pto_workload::{Checked, KernelBuilder, TileKernel, Workload};
 
-use crate::random::Random;
+use crate::random::TestRng;
 
 const F32: DType = DType::F32;
 
@@ -19,7 +20,7 @@ pub(crate) fn workload(
     workers: u64,
     tensors: &[(&str, DType, &[u64])],
     kernels: Vec<TileKernel>,
-    root: Node,
+    root: TreeNode,
 ) -> Workload {
     let tensors = tensors.iter().map(|(name, dtype, shape)| Tensor {
         name: (*name).to_owned(),
@@ -33,18 +34,19 @@ pub(crate) fn workload(
     workload
 }
 
-pub(crate) fn parallel(var: &str, size: u64, body: Node) -> Node {
-    Node::ParallelFor(Loop::new(var, Axis::Dense(size)), Box::new(body))
+pub(crate) fn parallel(var: &str, size: u64, body: TreeNode) -> TreeNode {
+    TreeNode::ParallelFor(Loop::new(var, Axis::Dense(size)), Box::new(body))
 }
 
-pub(crate) fn each(var: &str, size: u64, body: Node) -> Node {
-    Node::ForEach(Loop::new(var, Axis::Dense(size)), Box::new(body))
+pub(crate) fn each(var: &str, size: u64, body: TreeNode) -> TreeNode {
+    TreeNode::ForEach(Loop::new(var, Axis::Dense(size)), Box::new(body))
 }
 
 /// A task whose arguments are views at loop variables.
 pub(crate) fn task(kernel: usize, axes: &[&str], views: &[(usize, &[&str])]) -> Task {
     let places = |names: &[&str]| names.iter().map(|name| Expr::var(name)).collect::<Vec<_>>();
-    let views = views.iter().map(|(tensor, at)| Argument::View(View::at(*tensor, places(at))));
+    let views =
+        views.iter().map(|(tensor, at)| TaskArgument::View(TensorSlice::at(*tensor, places(at))));
     Task { kernel, axes: places(axes), arguments: views.collect() }
 }
 
@@ -88,12 +90,12 @@ fn a_product_of_one_tile_takes_4864() {
     let product_ = k.matmul(a, b, None).unwrap();
     k.store(c, product_, [0, 0], None).unwrap();
     let root =
-        parallel("i", 1, Node::Task(task(0, &["i"], &[(0, &["i"]), (1, &["i"]), (2, &["i"])])));
+        parallel("i", 1, TreeNode::Task(task(0, &["i"], &[(0, &["i"]), (1, &["i"]), (2, &["i"])])));
     let shape: &[u64] = &[1, 16, 16];
     let tensors = [("A", F32, shape), ("B", F32, shape), ("C", F32, shape)];
     let checked =
         checked(workload("validated_matmul", 4, &tensors, vec![k.finish().unwrap()], root));
-    let mut random = Random(42);
+    let mut random = TestRng(42);
     let (mut a, mut b, mut c) = (random.normals(256), random.normals(256), vec![0f32; 256]);
     let expected = product(&wide(&a), &wide(&b), [16, 16, 16]);
     let report = {
@@ -139,7 +141,7 @@ fn attention(q: &[f64], k: &[f64], v: &[f64], tile: usize, d: usize) -> Vec<f64>
 
 #[test]
 fn attention_takes_1680() {
-    let body = Node::Task(task(
+    let body = TreeNode::Task(task(
         0,
         &["b", "h", "s"],
         &[0, 1, 2, 3].map(|t| (t, &["b", "h", "s"] as &[&str])),
@@ -148,7 +150,7 @@ fn attention_takes_1680() {
     let (rows, turned): (&[u64], &[u64]) = (&[1, 2, 2, 8, 8], &[1, 2, 2, 8, 8]);
     let tensors = [("Q", F32, rows), ("K_t", F32, turned), ("V", F32, rows), ("O", F32, rows)];
     let checked = checked(workload("attention", 4, &tensors, vec![attention_kernel(8, 8)], root));
-    let mut random = Random(0);
+    let mut random = TestRng(0);
     let (mut q, mut k, mut v) = (random.normals(256), random.normals(256), random.normals(256));
     let mut o = vec![0f32; 256];
     let expected: Vec<f64> = (0..4)
@@ -160,7 +162,7 @@ fn attention_takes_1680() {
     let report = {
         // The keys are turned by their strides.
         let turned =
-            Bound { memory: tensor_of(&mut k), first: 0, strides: vec![256, 128, 64, 1, 8] };
+            BoundTensor { memory: tensor_of(&mut k), first: 0, strides: vec![256, 128, 64, 1, 8] };
         let bindings = Bindings::new().tensor("K_t", turned);
         let bindings = bindings.dense(&checked, "Q", &mut q).unwrap();
         let bindings = bindings.dense(&checked, "V", &mut v).unwrap();
@@ -179,7 +181,7 @@ fn a_product_of_many_tiles_takes_275968() {
     let acc = k.matmul(a, b, None).unwrap();
     let out = k.binary(Binary::Add, c, acc).unwrap();
     k.store(c, out, [0, 0], None).unwrap();
-    let body = Node::Task(task(
+    let body = TreeNode::Task(task(
         0,
         &["b", "tm", "tn", "tk"],
         &[(0, &["b", "tm", "tk"]), (1, &["b", "tn", "tk"]), (2, &["b", "tm", "tn"])],
@@ -188,8 +190,8 @@ fn a_product_of_many_tiles_takes_275968() {
     let shape: &[u64] = &[1, 4, 4, 16, 16];
     let tensors = [("A", DType::F16, shape), ("B", DType::F16, shape), ("C", F32, shape)];
     let checked = checked(workload("bgemm", 4, &tensors, vec![k.finish().unwrap()], root));
-    let mut random = Random(0);
-    let halves = |random: &mut Random| -> Vec<f16> {
+    let mut random = TestRng(0);
+    let halves = |random: &mut TestRng| -> Vec<f16> {
         random.normals(4096).into_iter().map(f16::from_f32).collect()
     };
     let (mut a, mut b, mut c) = (halves(&mut random), halves(&mut random), vec![0f32; 4096]);
@@ -198,7 +200,7 @@ fn a_product_of_many_tiles_takes_275968() {
     let report = {
         // All three are 64 x 64, seen as tiles; those of B by column first.
         let tiles =
-            |memory, strides: [i64; 5]| Bound { memory, first: 0, strides: strides.to_vec() };
+            |memory, strides: [i64; 5]| BoundTensor { memory, first: 0, strides: strides.to_vec() };
         let bindings = Bindings::new()
             .tensor("A", tiles(tensor_of(&mut a), [4096, 1024, 16, 64, 1]))
             .tensor("B", tiles(tensor_of(&mut b), [4096, 16, 1024, 64, 1]))
@@ -245,9 +247,9 @@ fn softmax(tensor_shape: &[u64], view: &[&str]) -> Workload {
     let (b, s, v) = ("b", "s", "v");
     let axes = [b, s, v];
     let rows: &[&str] = &[b, s];
-    let phase = |kernel, views: &[(usize, &[&str])]| Node::Task(task(kernel, &axes, views));
+    let phase = |kernel, views: &[(usize, &[&str])]| TreeNode::Task(task(kernel, &axes, views));
     let seq = |body| parallel(b, 1, parallel(s, 4, each(v, 4, body)));
-    let root = Node::Combine(vec![
+    let root = TreeNode::Combine(vec![
         seq(phase(0, &[(0, view), (2, rows)])),
         seq(phase(1, &[(0, view), (2, rows), (1, view), (3, rows)])),
         parallel(b, 1, parallel(s, 4, parallel(v, 4, phase(2, &[(1, view), (3, rows)])))),
@@ -263,7 +265,7 @@ fn softmax(tensor_shape: &[u64], view: &[&str]) -> Workload {
 }
 
 fn run_softmax(checked: &Checked, strides: &[i64]) -> (u64, Vec<f32>, Vec<f64>, Vec<f32>) {
-    let mut x = Random(0).normals(32 * 256);
+    let mut x = TestRng(0).normals(32 * 256);
     let (mut y, mut m, mut l) = (vec![0f32; 32 * 256], vec![f32::NEG_INFINITY; 32], vec![0f32; 32]);
     let expected: Vec<f64> = x
         .chunks(256)
@@ -274,7 +276,7 @@ fn run_softmax(checked: &Checked, strides: &[i64]) -> (u64, Vec<f32>, Vec<f64>, 
         })
         .collect();
     let report = {
-        let bound = |memory| Bound { memory, first: 0, strides: strides.to_vec() };
+        let bound = |memory| BoundTensor { memory, first: 0, strides: strides.to_vec() };
         let bindings = Bindings::new()
             .tensor("logits", bound(tensor_of(&mut x)))
             .tensor("probs", bound(tensor_of(&mut y)));
@@ -320,7 +322,11 @@ fn a_norm_of_two_tiles_takes_1072() {
     let root = parallel(
         "b",
         1,
-        parallel("s", 2, Node::Task(task(0, &["b", "s"], &[(0, &["b", "s"]), (1, &["b", "s"])]))),
+        parallel(
+            "s",
+            2,
+            TreeNode::Task(task(0, &["b", "s"], &[(0, &["b", "s"]), (1, &["b", "s"])])),
+        ),
     );
     let shape: &[u64] = &[1, 2, 16, 16];
     let checked = checked(workload(
@@ -330,7 +336,7 @@ fn a_norm_of_two_tiles_takes_1072() {
         vec![rmsnorm_kernel()],
         root,
     ));
-    let (mut x, mut y) = (Random(0).normals(512), vec![0f32; 512]);
+    let (mut x, mut y) = (TestRng(0).normals(512), vec![0f32; 512]);
     let expected: Vec<f64> = x
         .chunks(16)
         .flat_map(|row| {
@@ -368,7 +374,11 @@ fn sums_of_tensors_take_8192_and_squares_6144() {
     let root = parallel(
         "bb",
         2,
-        parallel("i", 2, parallel("j", 2, Node::Task(task(0, at, &[(0, at), (1, at), (2, at)])))),
+        parallel(
+            "i",
+            2,
+            parallel("j", 2, TreeNode::Task(task(0, at, &[(0, at), (1, at), (2, at)]))),
+        ),
     );
     let shape: &[u64] = &[2, 2, 2, 32, 32];
     let kernel = pair_kernel("add_tiles", Binary::Add, [32, 32], false);
@@ -379,7 +389,7 @@ fn sums_of_tensors_take_8192_and_squares_6144() {
         vec![kernel],
         root,
     ));
-    let mut random = Random(0);
+    let mut random = TestRng(0);
     let (mut a, mut b, mut c) = (random.normals(8192), random.normals(8192), vec![0f32; 8192]);
     let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
     let report = {
@@ -390,7 +400,8 @@ fn sums_of_tensors_take_8192_and_squares_6144() {
     assert_eq!((report.total_cycles, report.tasks, c), (8192, 8, expected));
 
     let at: &[&str] = &["bb", "t"];
-    let root = parallel("bb", 2, parallel("t", 4, Node::Task(task(0, at, &[(0, at), (1, at)]))));
+    let root =
+        parallel("bb", 2, parallel("t", 4, TreeNode::Task(task(0, at, &[(0, at), (1, at)]))));
     let shape: &[u64] = &[2, 4, 32, 32];
     let kernel = pair_kernel("square_tile", Binary::Mul, [32, 32], true);
     let square =
@@ -425,16 +436,21 @@ fn square_pipeline(tiles: u64, depth: u64) -> Workload {
         body,
     };
     let consume =
-        |channel, body| Node::Consume { channel, var: "t".to_owned(), body: Box::new(body) };
-    let root = Node::Pipeline(vec![
+        |channel, body| TreeNode::Consume { channel, var: "t".to_owned(), body: Box::new(body) };
+    let root = TreeNode::Pipeline(vec![
         process(
             "loader",
             &[],
             &[0],
-            each("t", tiles, Node::Send { channel: 0, task: call(0, 0, 1) }),
+            each("t", tiles, TreeNode::Send { channel: 0, task: call(0, 0, 1) }),
         ),
-        process("computer", &[0], &[1], consume(0, Node::Send { channel: 1, task: call(1, 1, 2) })),
-        process("storer", &[1], &[], consume(1, Node::Task(call(2, 2, 3)))),
+        process(
+            "computer",
+            &[0],
+            &[1],
+            consume(0, TreeNode::Send { channel: 1, task: call(1, 1, 2) }),
+        ),
+        process("storer", &[1], &[], consume(1, TreeNode::Task(call(2, 2, 3)))),
     ]);
     let kernels = vec![
         copy_kernel("load_tile", [64, 64]),
@@ -453,7 +469,7 @@ fn square_pipeline(tiles: u64, depth: u64) -> Workload {
 fn a_pipeline_of_three_processes_takes_114688() {
     for depth in [1, 2, 0, 8] {
         let checked = checked(square_pipeline(8, depth));
-        let mut x = Random(0).normals(8 * 4096);
+        let mut x = TestRng(0).normals(8 * 4096);
         let (mut t0, mut t1, mut y) =
             (vec![0f32; 8 * 4096], vec![0f32; 8 * 4096], vec![0f32; 8 * 4096]);
         let expected: Vec<f32> = x.iter().map(|x| x * x).collect();

@@ -10,11 +10,11 @@ use pto_acl_interface::TileCode;
 use pto_host::stitch::PlacedProgram;
 use pto_host::workload::WorkloadBindings;
 use pto_host::workloads::TileKernel;
-use pto_host::workloads::program::{Body, MAGIC, Program};
+use pto_host::workloads::program::{MAGIC, Program, ProgramBody};
 use pto_host::workloads::tile::element::bits_as;
 use pto_host::workloads::tile::{DType, Direction, Param, ParamKind, TileType};
 use pto_host::workloads::tree::{
-    Argument, Axis, Expr, Loop, Node, ScalarType, Task, Tensor, View, Workload,
+    Axis, Expr, Loop, ScalarType, Task, TaskArgument, Tensor, TensorSlice, TreeNode, Workload,
 };
 
 use super::callbacks::Exception;
@@ -49,7 +49,7 @@ pub(crate) fn read(bytes: &[u8], name: &str) -> Answer<Option<Vec<TileKernel>>> 
 
 fn of_program(bytes: &[u8]) -> Result<Vec<TileKernel>, String> {
     let program = Program::from_bytes(bytes).map_err(|error| error.to_string())?;
-    let Body::Plan(compiled) = program.body() else {
+    let ProgramBody::Plan(compiled) = program.body() else {
         return Err(format!(
             "the program is a {}, which has no tile kernels; load it with aclmdlLoadFromFile, or load the shared object with its kernels",
             program.body().name()
@@ -223,21 +223,24 @@ impl TileFunction {
                 ParamKind::Tensor { tile, .. } => {
                     let shape = vec![blocks.into(), tile.rows.into(), tile.cols.into()];
                     tensors.push(Tensor { name: name.to_owned(), dtype: tile.dtype, shape });
-                    Argument::View(View::at(tensors.len() - 1, [Expr::var(BLOCK)]))
+                    TaskArgument::View(TensorSlice::at(tensors.len() - 1, [Expr::var(BLOCK)]))
                 }
-                ParamKind::Scalar(DType::F64) => Argument::Number(f64::from_bits(operand.word)),
-                ParamKind::Scalar(dtype) if dtype.is_float() => Argument::Symbol(name.to_owned()),
+                ParamKind::Scalar(DType::F64) => TaskArgument::Number(f64::from_bits(operand.word)),
+                ParamKind::Scalar(dtype) if dtype.is_float() => {
+                    TaskArgument::Symbol(name.to_owned())
+                }
                 ParamKind::Scalar(dtype) if dtype.is_unsigned() => {
-                    Argument::Expr(Expr::symbol(name))
+                    TaskArgument::Expr(Expr::symbol(name))
                 }
                 ParamKind::Scalar(_) => {
-                    Argument::Expr(Expr::cast(ScalarType::I64, Expr::symbol(name)))
+                    TaskArgument::Expr(Expr::cast(ScalarType::I64, Expr::symbol(name)))
                 }
             });
         }
-        let task = Node::Task(Task { kernel: 0, axes: vec![Expr::var(BLOCK)], arguments });
+        let task = TreeNode::Task(Task { kernel: 0, axes: vec![Expr::var(BLOCK)], arguments });
         let blocks = Loop::new(BLOCK, Axis::Dense(blocks.into()));
-        let mut workload = Workload::new(self.name(), Node::ParallelFor(blocks, Box::new(task)));
+        let mut workload =
+            Workload::new(self.name(), TreeNode::ParallelFor(blocks, Box::new(task)));
         workload.tensors = tensors;
         workload.kernels = vec![self.kernel.clone()];
         let refuse = |why: String| {

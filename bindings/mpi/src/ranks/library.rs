@@ -7,7 +7,7 @@ use std::path::Path;
 use pto_host::checked_shared_object;
 
 use crate::ranks::error::MpiError;
-use crate::ranks::group::Span;
+use crate::ranks::group::ByteRange;
 use crate::ranks::wire::{Arrival, Request, Wire, WireError, length, pointer};
 use crate::table::{Lane, Progress, SYMBOL, TEXT_BYTES, Table, World};
 
@@ -60,7 +60,13 @@ impl Library {
 }
 
 impl Wire for Library {
-    fn send(&mut self, lane: Lane, from: Span, peer: u32, tag: i32) -> Result<Request, WireError> {
+    fn send(
+        &mut self,
+        lane: Lane,
+        from: ByteRange,
+        peer: u32,
+        tag: i32,
+    ) -> Result<Request, WireError> {
         let (mut number, from) = (0, (pointer(from).cast_const(), length(from)));
         // SAFETY: whoever gave the span keeps its bytes until the request is complete (`Wire`).
         let error =
@@ -71,7 +77,7 @@ impl Wire for Library {
     fn receive(
         &mut self,
         lane: Lane,
-        to: Span,
+        to: ByteRange,
         peer: Option<u32>,
         tag: i32,
     ) -> Result<Request, WireError> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::ranks::group::Span;
+use crate::ranks::group::ByteRange;
 use crate::ranks::wire::{Arrival, Request, Wire, WireError, copied, fill};
 use crate::table::Lane;
 
@@ -11,7 +11,7 @@ use crate::table::Lane;
 struct Message {
     number: u64,
     lane: Lane,
-    span: Span,
+    span: ByteRange,
     from: Option<u32>,
     to: u32,
     tag: i32,
@@ -77,14 +77,20 @@ impl LocalWire {
 }
 
 impl Wire for LocalWire {
-    fn send(&mut self, lane: Lane, span: Span, to: u32, tag: i32) -> Result<Request, WireError> {
+    fn send(
+        &mut self,
+        lane: Lane,
+        span: ByteRange,
+        to: u32,
+        tag: i32,
+    ) -> Result<Request, WireError> {
         Ok(self.add(Message { number: 0, lane, span, from: Some(self.rank), to, tag }, true))
     }
 
     fn receive(
         &mut self,
         lane: Lane,
-        span: Span,
+        span: ByteRange,
         from: Option<u32>,
         tag: i32,
     ) -> Result<Request, WireError> {

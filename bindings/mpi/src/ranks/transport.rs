@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::ranks::exchange::{Exchange, Numbers};
-use crate::ranks::group::{Completion, Place, Span, Transfer, TransferError, Transport};
+use crate::ranks::group::{ByteRange, Completion, Place, Transfer, TransferError, Transport};
 use crate::ranks::idle::{backoff, pause};
 use crate::ranks::launcher;
 use crate::ranks::processes::Identity;
@@ -130,7 +130,7 @@ impl<W: Wire> Transport for WireTransport<W> {
         self.place.clone()
     }
 
-    fn map(&self, id: u32, memory: Span) -> Result<(), TransferError> {
+    fn map(&self, id: u32, memory: ByteRange) -> Result<(), TransferError> {
         self.inner().exchange.map(id, memory);
         Ok(())
     }

@@ -1,26 +1,26 @@
 //! What the exchange needs of a network: messages on two lanes, in order between two ranks of a lane and a tag. [`Library`](crate::ranks::library::Library)
 //! is MPI; tests have a network within one process.
 
-use crate::ranks::group::Span;
+use crate::ranks::group::ByteRange;
 use crate::table::Lane;
 
 /// Where a span begins.
-pub(crate) fn pointer(span: Span) -> *mut u8 {
+pub(crate) fn pointer(span: ByteRange) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(usize::try_from(span.address).unwrap_or(usize::MAX))
 }
 
 /// How long it is.
-pub(crate) fn length(span: Span) -> usize {
+pub(crate) fn length(span: ByteRange) -> usize {
     usize::try_from(span.bytes).unwrap_or(usize::MAX)
 }
 
 /// The span of bytes of this process. Whoever makes one keeps them in place until the request that uses them is complete.
-pub(crate) fn span_of(bytes: &mut [u8]) -> Span {
-    Span { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: bytes.len() as u64 }
+pub(crate) fn span_of(bytes: &mut [u8]) -> ByteRange {
+    ByteRange { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: bytes.len() as u64 }
 }
 
 /// What stands in a span.
-pub(crate) fn copied(span: Span) -> Vec<u8> {
+pub(crate) fn copied(span: ByteRange) -> Vec<u8> {
     let mut bytes = vec![0; length(span)];
     // SAFETY: whoever made the span keeps its bytes in place, and nobody writes them meanwhile.
     unsafe { span.copy_to(span_of(&mut bytes)) };
@@ -28,7 +28,7 @@ pub(crate) fn copied(span: Span) -> Vec<u8> {
 }
 
 /// Writes from the beginning of a span as many bytes as there are, and as fit.
-pub(crate) fn fill(span: Span, bytes: &[u8]) {
+pub(crate) fn fill(span: ByteRange, bytes: &[u8]) {
     let count = bytes.len().min(length(span));
     // SAFETY: whoever made the span keeps its bytes in place, and nobody uses them meanwhile.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), pointer(span), count) };
@@ -57,13 +57,19 @@ pub(crate) struct WireError(pub(crate) String);
 /// A network. Nothing here waits, but [`barrier`](Self::barrier), [`all_reduce_sum`](Self::all_reduce_sum) and [`finish`](Self::finish).
 pub(crate) trait Wire: Send {
     /// Begins to send; the bytes stay as they are until the request is complete.
-    fn send(&mut self, lane: Lane, from: Span, peer: u32, tag: i32) -> Result<Request, WireError>;
+    fn send(
+        &mut self,
+        lane: Lane,
+        from: ByteRange,
+        peer: u32,
+        tag: i32,
+    ) -> Result<Request, WireError>;
 
     /// Begins to receive; nobody touches the bytes until the request is complete. `None`: from any rank.
     fn receive(
         &mut self,
         lane: Lane,
-        to: Span,
+        to: ByteRange,
         peer: Option<u32>,
         tag: i32,
     ) -> Result<Request, WireError>;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_host::workloads::program::{Body, GraphTask, Program, TensorDescription};
+use pto_host::workloads::program::{GraphTask, Program, ProgramBody, TensorDescription};
 
 use crate::failure::{Failure, FailureKind};
 use crate::program;
@@ -38,7 +38,7 @@ pub fn program_of_tasks(
             .map_err(|what| Failure::new(FailureKind::PROGRAM, format!("tensor {name}: {what}")))
     };
     let described = tensors.iter().map(described).collect::<Result<Vec<_>, _>>()?;
-    Ok(Program::new(name, Body::Graph(tasks), described)?)
+    Ok(Program::new(name, ProgramBody::Graph(tasks), described)?)
 }
 
 /// A program with the kernels that these shared objects list, one object for each processor; the first one is for this processor.

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pto_host::abi::GmAddr;
 use pto_host::session::{SessionError, Stream};
 use pto_host::stitch::{HostTensor, ProgramStream, Tensor};
-use pto_host::workloads::program::Layout;
+use pto_host::workloads::program::TensorLayout;
 use pto_host::workloads::tile::DType;
 
 use crate::failure::{Failure, FailureKind};
@@ -195,7 +195,7 @@ impl SharedTensor {
 /// What a call names that has one tensor.
 const WHAT: &str = "the tensor";
 
-fn parsed(layout: &str, dtype: DType, shape: &[u64]) -> Result<Layout, Failure> {
-    Layout::parse(layout, dtype, shape)
+fn parsed(layout: &str, dtype: DType, shape: &[u64]) -> Result<TensorLayout, Failure> {
+    TensorLayout::parse(layout, dtype, shape)
         .map_err(|what| Failure::new(FailureKind::INVALID_ARGUMENT, what))
 }

@@ -19,8 +19,8 @@ use pto_host::stitch::{
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    BlockShape, Body, BuilderReference, Format, GraphArgument, GraphTask, Layout, NativeKernel,
-    NativeKernels, NativeObject, OwnedPredicate, Place, Program, Role, TensorDescription,
+    BlockShape, ProgramBody, BuilderReference, Format, GraphArgument, GraphTask, TensorLayout, NativeKernel,
+    NativeKernels, NativeObject, OwnedPredicate, MemorySpace, Program, Role, TensorDescription,
     TensorElement,
 };
 use pto_host::workloads::tile::DType;
@@ -111,7 +111,7 @@ fn what_closed_streams_had_is_one_piece_again() {
     let add = stitcher.load(compiled(&add_one(32))).unwrap();
     let run = || {
         let stream = stitcher.stream().unwrap();
-        let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+        let x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
         let y = stream.run(&add, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
         values(&stream, &y);
         // It is dropped behind its stream.
@@ -145,7 +145,7 @@ fn outputs_feed_the_next_program_and_nothing_is_copied() {
     let (add, double) = (load(&add), load(&double));
     for overlap in [1, 5] {
         let stream = stitcher.overlapping_stream(overlap).unwrap();
-        let mut x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+        let mut x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
         let round = |x: Tensor| {
             let mut sum = stream.run(&add, Inputs::new().give("X", x)).unwrap();
             let sum = sum.take("Y").unwrap();
@@ -191,9 +191,9 @@ fn conversions_on_the_device_keep_every_element() {
         ];
         let source = matrix(rows, cols);
         for from in &formats {
-            let from = Layout::device().with_format(from.clone());
+            let from = TensorLayout::device().with_format(from.clone());
             for to in &formats {
-                let to = Layout::device().with_format(to.clone());
+                let to = TensorLayout::device().with_format(to.clone());
                 let first = stream.to_device(&source, &from).unwrap();
                 let before = stitcher.counters();
                 let second = stream.converted(&first, &to).unwrap();
@@ -214,10 +214,10 @@ fn tiles_are_filled_up_with_zeros_and_types_are_converted() {
     let session = session();
     let stitcher = Stitcher::new(&session).unwrap();
     let stream = stitcher.stream().unwrap();
-    let nz = Layout::device().with_format(Format::nz(4));
+    let nz = TensorLayout::device().with_format(Format::nz(4));
     // What the memory held before must not be seen.
     let ones = HostTensor::of_f32(&[512], &[1.0; 512]).unwrap();
-    drop(stream.to_device(&ones, &Layout::device()).unwrap());
+    drop(stream.to_device(&ones, &TensorLayout::device()).unwrap());
     let source = matrix(20, 12);
     let tensor = stream.to_device(&source, &nz).unwrap();
     assert_eq!((tensor.bytes(), stitcher.counters().pool_hits), (2048, 1), "the same block");
@@ -238,7 +238,7 @@ fn tiles_are_filled_up_with_zeros_and_types_are_converted() {
     let whole = stream.to_dtype(&half, DType::F32).unwrap();
     assert_eq!(stream.to_host(&whole).unwrap(), source, "numbers below 256 are exact in bf16");
     let cube = HostTensor::of_f32(&[2, 3, 4], &numbers(24)).unwrap();
-    let cube = stream.to_device(&cube, &Layout::device()).unwrap();
+    let cube = stream.to_device(&cube, &TensorLayout::device()).unwrap();
     let cube = stream.to_dtype(&cube, DType::I32).unwrap();
     let elements: Vec<u8> = (0..24_i32).flat_map(i32::to_le_bytes).collect();
     assert_eq!(stream.to_host(&cube).unwrap().bytes(), elements);
@@ -259,7 +259,7 @@ fn tiles_are_filled_up_with_the_value_of_their_layout() {
     let stitcher = Stitcher::new(&session).unwrap();
     let stream = stitcher.stream().unwrap();
     let padding = f32::NEG_INFINITY.to_bits().into();
-    let padded = Layout { padding, ..Layout::device().with_format(Format::nz(4)) };
+    let padded = TensorLayout { padding, ..TensorLayout::device().with_format(Format::nz(4)) };
     let source = matrix(20, 12);
     let fills = |found: &[f32]| {
         let all = (0..2 * 32 * 8).map(|at| (at / 256, at / 8 % 32, at % 8));
@@ -273,7 +273,7 @@ fn tiles_are_filled_up_with_the_value_of_their_layout() {
     assert_eq!(stored(&session, &zeros)[..8], [0.0; 8]);
     assert_eq!(stream.to_host(&tensor).unwrap(), source);
     // Other bits there are another layout, and a type of fewer bits has them converted.
-    let nz = Layout { padding: 0, ..padded.clone() };
+    let nz = TensorLayout { padding: 0, ..padded.clone() };
     assert!(!tensor.has_layout(&nz));
     let plain = stream.converted(&tensor, &nz).unwrap();
     stream.synchronize().unwrap();
@@ -327,9 +327,9 @@ fn arrays_of_axes_are_tensors_of_the_stream() {
         let of_lengths = |lengths: [i32; 3]| {
             let bytes = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
             let lengths = HostTensor::new(DType::I32, &[1, 3], bytes).unwrap();
-            stream.to_device(&lengths, &Layout::device()).unwrap()
+            stream.to_device(&lengths, &TensorLayout::device()).unwrap()
         };
-        let x = stream.to_device(&matrix(3, 16), &Layout::device()).unwrap();
+        let x = stream.to_device(&matrix(3, 16), &TensorLayout::device()).unwrap();
         let inputs =
             |array| Inputs::new().borrow("X", &x).array("lengths", array).symbol("rows", 3);
         // A program of the same stream computes the lengths: 2, 1, 3.
@@ -355,7 +355,7 @@ fn arrays_of_axes_are_tensors_of_the_stream() {
         );
         assert!(told.contains("has no array n"), "{told}");
         let other = stitcher.stream().unwrap();
-        let foreign = other.zeros(DType::I32, &[3], &Layout::device()).unwrap();
+        let foreign = other.zeros(DType::I32, &[3], &TensorLayout::device()).unwrap();
         let told = refused(&stream, &spread, inputs(&foreign));
         assert!(told.contains("stream.take_over(tensor, &other)"), "{told}");
         // Five lengths of three are told when the plan is expanded.
@@ -389,9 +389,9 @@ fn both_arrays_of_a_sparse_axis_are_tensors_of_the_stream() {
         let array = |shape: &[u64], values: &[i32]| {
             let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
             let values = HostTensor::new(DType::I32, shape, bytes).unwrap();
-            stream.to_device(&values, &Layout::device()).unwrap()
+            stream.to_device(&values, &TensorLayout::device()).unwrap()
         };
-        let x = stream.to_device(&matrix(3, 16), &Layout::device()).unwrap();
+        let x = stream.to_device(&matrix(3, 16), &TensorLayout::device()).unwrap();
         // Rows of 2, 0 and 1 indices. A program of the same stream computes the indices: 2, 0, 1.
         let indptr = array(&[4], &[0, 2, 2, 3]);
         let mut indices = array(&[1, 3], &[1, -1, 0]);
@@ -428,7 +428,7 @@ fn a_wrong_tensor_is_refused_with_what_to_do() {
     let (add, double) =
         (stitcher.load(compiled(&add_one(32))).unwrap(), stitcher.load(compiled(DOUBLE)).unwrap());
     let stream = stitcher.stream().unwrap();
-    let columns = Layout::device().with_format(Format::column_major(&[32, 16]));
+    let columns = TensorLayout::device().with_format(Format::column_major(&[32, 16]));
     let x = stream.to_device(&matrix(32, 16), &columns).unwrap();
     let told = refused(&stream, &add, Inputs::new().borrow("X", &x));
     assert!(told.contains("stream.to_layout(tensor, &program.input_layout(\"X\")?)"), "{told}");
@@ -448,7 +448,7 @@ fn a_wrong_tensor_is_refused_with_what_to_do() {
     assert!(told.contains("use update or give, because the program changes it"), "{told}");
     let told = refused(&stream, &add, Inputs::new().borrow("X", &x).size("n", 3));
     assert!(told.contains("no size n"), "{told}");
-    let small = stream.to_device(&matrix(8, 16), &Layout::device()).unwrap();
+    let small = stream.to_device(&matrix(8, 16), &TensorLayout::device()).unwrap();
     let told = refused(&stream, &add, Inputs::new().borrow("X", &small));
     assert!(told.contains("needs X as f32[32, 16], and the tensor is f32[8, 16]"), "{told}");
 
@@ -501,7 +501,7 @@ fn a_fault_is_told_in_the_words_of_the_program() {
   do parallel i in dense 2 { copy[i](x = X[i * 8 for 8], y = Y[i * 8 for 8]) }
 }";
     let small = stitcher.load(compiled(small)).unwrap();
-    let x = stream.to_device(&matrix(12, 16), &Layout::device()).unwrap();
+    let x = stream.to_device(&matrix(12, 16), &TensorLayout::device()).unwrap();
     let y = stream.run(&small, Inputs::new().borrow("X", &x)).unwrap().take("Y").unwrap();
     let told = stream.to_host(&y).unwrap_err().to_string();
     assert!(told.contains("program small") && told.contains("store"), "{told}");
@@ -515,11 +515,11 @@ fn what_finds_no_room_on_the_chip_is_counted_as_bounced() {
     let stitcher = Stitcher::with_options(&session, options).unwrap();
     let stream = stitcher.stream().unwrap();
     let on_chip = |program: Program, name: &str| {
-        program.with_tensor(name, |tensor| tensor.layout.place = Place::OnChip).unwrap()
+        program.with_tensor(name, |tensor| tensor.layout.memory = MemorySpace::OnChip).unwrap()
     };
     let add = on_chip(on_chip(compiled(&add_one(32)), "X"), "Y");
     let add = stitcher.load(add).unwrap();
-    let place = Layout::device().with_place(Place::OnChip);
+    let place = TensorLayout::device().with_memory(MemorySpace::OnChip);
     let x = stream.to_device(&matrix(32, 16), &place).unwrap();
     assert!(!x.is_bounced() && x.has_layout(&place));
     let mut outputs = stream.run(&add, Inputs::new().borrow("X", &x)).unwrap();
@@ -549,7 +549,7 @@ fn tensors_on_the_chip_save_time_as_the_profile_says() {
                 .replace("dense 256", "dense 2"),
         );
         for name in ["X", "Y"] {
-            add = add.with_tensor(name, |tensor| tensor.layout.place = place).unwrap();
+            add = add.with_tensor(name, |tensor| tensor.layout.memory = place).unwrap();
         }
         let add = stitcher.load(add).unwrap();
         let mut x = stream.to_device(&matrix(ROWS, 16), &add.input_layout("X").unwrap()).unwrap();
@@ -566,9 +566,9 @@ fn tensors_on_the_chip_save_time_as_the_profile_says() {
             values(&stream, &x),
         )
     };
-    let (memory, none, expected) = took(Place::Device, 4 << 20);
-    let (bounced, bytes, of_bounced) = took(Place::OnChip, 0);
-    let (fast, not_bounced, of_fast) = took(Place::OnChip, 4 << 20);
+    let (memory, none, expected) = took(MemorySpace::Device, 4 << 20);
+    let (bounced, bytes, of_bounced) = took(MemorySpace::OnChip, 0);
+    let (fast, not_bounced, of_fast) = took(MemorySpace::OnChip, 4 << 20);
     assert_eq!((none, bytes, not_bounced), (0, 16 * 2 * u64::from(ROWS) * 16 * 4, 0));
     assert_eq!(bounced, memory, "what is not there costs what memory does");
     assert!(fast < memory, "{fast} of {memory} ns");
@@ -588,7 +588,7 @@ fn tensors_on_the_chip_save_time_for_kernels_of_the_library() {
         let tensors = [("x", Role::Input), ("y", Role::Output)].map(|(name, role)| {
             let mut described = tensor(name, role);
             described.shape = vec![ROWS.into(), 16];
-            described.layout = described.layout.with_place(place);
+            described.layout = described.layout.with_memory(place);
             described
         });
         let twice = GraphTask {
@@ -602,7 +602,8 @@ fn tensors_on_the_chip_save_time_for_kernels_of_the_library() {
             producers: Vec::new(),
             block_shape: BlockShape::plain(),
         };
-        let program = Program::new("twice", Body::Graph(vec![twice]), tensors.to_vec()).unwrap();
+        let program =
+            Program::new("twice", ProgramBody::Graph(vec![twice]), tensors.to_vec()).unwrap();
         let program = stitcher.load(program).unwrap();
         let mut x =
             stream.to_device(&matrix(ROWS, 16), &program.input_layout("x").unwrap()).unwrap();
@@ -614,9 +615,9 @@ fn tensors_on_the_chip_save_time_for_kernels_of_the_library() {
         stream.synchronize().unwrap();
         ((session.now() - before).as_nanos(), values(&stream, &x))
     };
-    let (memory, expected) = took(Place::Device, 1 << 20);
-    let (bounced, of_bounced) = took(Place::OnChip, 0);
-    let (fast, of_fast) = took(Place::OnChip, 1 << 20);
+    let (memory, expected) = took(MemorySpace::Device, 1 << 20);
+    let (bounced, of_bounced) = took(MemorySpace::OnChip, 0);
+    let (fast, of_fast) = took(MemorySpace::OnChip, 1 << 20);
     assert_eq!(bounced, memory, "what is not there costs what memory does");
     assert!(fast + 2_000 < memory, "{fast} of {memory} ns");
     assert!(of_bounced == expected && of_fast == expected);
@@ -629,7 +630,7 @@ fn tensor(name: &str, role: Role) -> TensorDescription {
         role,
         dtype: DType::F32,
         shape: vec![32, 16],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     }
 }
@@ -651,14 +652,14 @@ fn a_graph_is_a_program_like_any_other() {
     let tensors =
         vec![tensor("x", Role::Input), tensor("twice", Role::Temporary), tensor("y", Role::Output)];
     let tasks = vec![add(0, 1, &[]), add(1, 2, &[0])];
-    let program = Program::new("four_times", Body::Graph(tasks), tensors).unwrap();
+    let program = Program::new("four_times", ProgramBody::Graph(tasks), tensors).unwrap();
     let program = Program::from_bytes(&program.to_bytes()).unwrap();
     let session = session();
     let stitcher = Stitcher::new(&session).unwrap();
     let (graph, plan) =
         (stitcher.load(program).unwrap(), stitcher.load(compiled(&add_one(32))).unwrap());
     let stream = stitcher.overlapping_stream(8).unwrap();
-    let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+    let x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
     let mut first = stream.run(&plan, Inputs::new().give("X", x)).unwrap();
     let mut second = stream.run(&graph, Inputs::new().give("x", first.take("Y").unwrap())).unwrap();
     let y = second.take("y").unwrap();
@@ -677,7 +678,7 @@ fn a_recording_is_a_program_like_any_other() {
         role,
         dtype: DType::F32,
         shape: vec![64],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     };
     let session_of_capture = session();
@@ -762,7 +763,7 @@ fn a_recording_with_kernels_of_ones_own_is_a_program() {
         role,
         dtype: DType::F32,
         shape: vec![64],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: false,
     };
     let tensors =
@@ -799,7 +800,7 @@ fn a_recording_with_kernels_of_ones_own_is_a_program() {
         let loaded = stitcher.load_with(program, vec![kernel()]).unwrap();
         let stream = stitcher.stream().unwrap();
         let given = HostTensor::of_f32(&[64], &numbers(64)).unwrap();
-        let x = stream.to_device(&given, &Layout::device()).unwrap();
+        let x = stream.to_device(&given, &TensorLayout::device()).unwrap();
         let y = stream.run(&loaded, Inputs::new().borrow("X", &x)).unwrap().take("Y").unwrap();
         let expected = numbers(64).into_iter().enumerate();
         let expected = expected.map(|(at, x)| (2.0 * x + 1.0) * if at < 32 { 1.0 } else { 2.0 });
@@ -832,7 +833,7 @@ fn a_program_may_name_a_builder_of_the_device() {
         let words = tensors.into_iter().chain((0..words).map(|_| GraphArgument::Word(512)));
         let reference = BuilderReference { name: name.to_owned(), variant, words: words.collect() };
         let tensors = vec![tensor("X", Role::Input), tensor("Y", Role::Output)];
-        let program = Program::new("of_builder", Body::Builder(reference), tensors).unwrap();
+        let program = Program::new("of_builder", ProgramBody::Builder(reference), tensors).unwrap();
         Program::from_bytes(&program.to_bytes()).unwrap()
     };
     let variants = [RuntimeVariant::AICPU_BUILD_GRAPH, RuntimeVariant::TENSORMAP_AND_RINGBUFFER];
@@ -845,7 +846,7 @@ fn a_program_may_name_a_builder_of_the_device() {
         let add = stitcher.load(compiled(&add_one(32))).unwrap();
         for variant in variants {
             let builder = stitcher.load(reference("thrice", variant, 1)).unwrap();
-            let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+            let x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
             let x = stream.run(&add, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
             let y = stream.run(&builder, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
             let y = stream.run(&add, Inputs::new().give("X", y)).unwrap().take("Y").unwrap();
@@ -862,7 +863,7 @@ fn a_program_may_name_a_builder_of_the_device() {
     // What the builder itself refuses is told by the stream.
     let less = stitcher.load(reference("thrice", variants[1], 0)).unwrap();
     let stream = stitcher.stream().unwrap();
-    let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+    let x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
     let _ = stream.run(&less, Inputs::new().borrow("X", &x)).unwrap();
     let told = stream.synchronize().unwrap_err().to_string();
     assert!(told.contains("BUILD_FAILED"), "{told}");
@@ -899,7 +900,7 @@ fn two_stitched_programs_overlap_as_one_does() {
             let session = device.session(SessionOptions::default()).unwrap();
             let stitcher = Stitcher::new(&session).unwrap();
             let stream = stitcher.overlapping_stream(overlap).unwrap();
-            let mut x = stream.to_device(&input, &Layout::device()).unwrap();
+            let mut x = stream.to_device(&input, &TensorLayout::device()).unwrap();
             stream.synchronize().unwrap();
             let before = session.now();
             for program in programs {
@@ -939,8 +940,9 @@ fn strided_tensors_of_more_dimensions_are_converted() {
         let numbers = numbers(u16::try_from(count).unwrap());
         let source = HostTensor::of_f32(&shape, &numbers).unwrap();
         let formats = strides.into_iter().map(Format::Strided).chain([Format::RowMajor]);
-        let layouts: Vec<_> =
-            formats.map(|format| Layout::device().with_format(format.normal(&shape))).collect();
+        let layouts: Vec<_> = formats
+            .map(|format| TensorLayout::device().with_format(format.normal(&shape)))
+            .collect();
         for from in &layouts {
             let first = stream.to_device(&source, from).unwrap();
             for to in &layouts {
@@ -965,7 +967,7 @@ fn every_element_type_is_converted_to_every_other_one() {
     let numbers = [0.0_f32, 1.0, 2.0, 3.0, 64.0, 100.0, 126.0];
     let floats = HostTensor::of_f32(&[7], &numbers).unwrap();
     for from in DType::ALL {
-        let first = stream.to_device(&floats, &Layout::device()).unwrap();
+        let first = stream.to_device(&floats, &TensorLayout::device()).unwrap();
         let first = stream.to_dtype(&first, from).unwrap();
         assert_eq!(first.bytes(), 7 * from.bytes() as u64);
         for to in DType::ALL {
@@ -981,7 +983,7 @@ fn a_sequence_converts_the_fewest_bytes() {
     let nz = |program: Program, name: &str, shape: [u64; 2]| {
         program.with_tensor(name, move |tensor| {
             tensor.shape = shape.to_vec();
-            tensor.layout = Layout::device().with_format(Format::nz(4));
+            tensor.layout = TensorLayout::device().with_format(Format::nz(4));
         })
     };
     // X as tiles: 2 x 32 x 8.
@@ -999,7 +1001,7 @@ fn a_sequence_converts_the_fewest_bytes() {
     assert_eq!(plan.initial["w"].format, Format::nz(4), "a round leaves it so");
     assert_eq!((plan.bytes_each_round(), plan.bytes_once()), (2048, 0));
     let [one] = plan.conversions.as_slice() else { panic!("{plan:?}") };
-    assert_eq!((one.tensor.as_str(), one.before, &one.to), ("w", 0, &Layout::device()));
+    assert_eq!((one.tensor.as_str(), one.before, &one.to), ("w", 0, &TensorLayout::device()));
     assert!(one.why.contains("program double writes w as 'device, tiles 16x8'"), "{}", one.why);
 
     // What no program writes is converted once.
@@ -1069,7 +1071,7 @@ fn of_shapes(name: &str, tasks: Vec<GraphTask>, tensors: &[(&str, Role)]) -> Pro
         role: *role,
         dtype: DType::F32,
         shape: vec![32],
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         begins_with_zeros: *role == Role::Output,
     };
     let tensors = tensors.iter().map(tensor).collect();
@@ -1080,7 +1082,7 @@ fn of_shapes(name: &str, tasks: Vec<GraphTask>, tensors: &[(&str, Role)]) -> Pro
         kernel("turn", CoreKind::AIV),
     ];
     let object = NativeObject { processor: "any".to_owned(), code: vec![1] };
-    let program = Program::new(name, Body::Graph(tasks), tensors).unwrap();
+    let program = Program::new(name, ProgramBody::Graph(tasks), tensors).unwrap();
     let program = program.with_native(NativeKernels::new(kernels, vec![object]).unwrap()).unwrap();
     Program::from_bytes(&program.to_bytes()).unwrap()
 }
@@ -1165,7 +1167,7 @@ fn tasks_of_program_files_have_predicates() {
         let program = stitcher.load_with(program, kernels_of_shapes()).unwrap();
         let stream = stitcher.stream().unwrap();
         let x = HostTensor::of_f32(&[32], &numbers(32)).unwrap();
-        let x = stream.to_device(&x, &Layout::device()).unwrap();
+        let x = stream.to_device(&x, &TensorLayout::device()).unwrap();
         let y = stream.run(&program, Inputs::new().give("x", x)).unwrap().take("y").unwrap();
         let expected = if runs { 10.0 } else { 0.0 };
         assert_eq!(values(&stream, &y)[0], expected, "{offset} {comparison}");

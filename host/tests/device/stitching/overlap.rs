@@ -9,7 +9,7 @@ use pto_host::session::SessionOptions;
 use pto_host::stitch::{HostTensor, Inputs, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::program::{
-    BlockShape, Body, BuilderReference, GraphArgument, GraphTask, Layout, OwnedPredicate, Program,
+    BlockShape, ProgramBody, BuilderReference, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, Program,
     Role, TensorDescription, TensorElement,
 };
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, func};
@@ -38,7 +38,7 @@ fn doubled(builder: Option<&str>, rows: u64, columns: u64) -> Program {
         .map(|(name, role)| TensorDescription { shape: vec![rows, columns], ..tensor(name, role) });
     let of = |tensor, offset| GraphArgument::Tensor { tensor, offset };
     let body = match builder {
-        Some(name) => Body::Builder(BuilderReference {
+        Some(name) => ProgramBody::Builder(BuilderReference {
             name: name.to_owned(),
             variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
             words: vec![
@@ -48,7 +48,7 @@ fn doubled(builder: Option<&str>, rows: u64, columns: u64) -> Program {
                 GraphArgument::Word(columns),
             ],
         }),
-        None => Body::Graph(
+        None => ProgramBody::Graph(
             (0..rows / 8)
                 .map(|tile| GraphTask {
                     kernel: "add".to_owned(),
@@ -93,7 +93,7 @@ fn run_on(hosting: Hosting, order: &[&Program], overlap: usize) -> (f64, u64) {
     let stream = stitcher.overlapping_stream(overlap).unwrap();
     let ones = vec![1.0_f32; usize::try_from(ROWS * COLUMNS).unwrap()];
     let x = HostTensor::of_f32(&[ROWS, COLUMNS], &ones).unwrap();
-    let mut x = stream.to_device(&x, &Layout::device()).unwrap();
+    let mut x = stream.to_device(&x, &TensorLayout::device()).unwrap();
     stream.synchronize().unwrap();
     let (before, launches) = (session.now(), stitcher.counters().launches);
     let mut expected = 1.0_f32;
@@ -162,7 +162,7 @@ fn what_the_runtime_cannot_see_is_kept_in_order() {
 /// `Y = X + X` as a graph whose tasks have a predicate that is always true. Nobody says what such tasks touch.
 fn conditional() -> Program {
     let program = doubled(None, ROWS, COLUMNS);
-    let Body::Graph(tasks) = program.body() else { panic!("it is a graph") };
+    let ProgramBody::Graph(tasks) = program.body() else { panic!("it is a graph") };
     let when = OwnedPredicate {
         element: TensorElement { tensor: 0, offset: 0, element: ElementType::F32 },
         comparison: Comparison::GREATER_EQUAL,
@@ -171,7 +171,7 @@ fn conditional() -> Program {
     let block_shape = BlockShape { when: Some(when), ..BlockShape::default() };
     let tasks =
         tasks.iter().map(|task| GraphTask { block_shape: block_shape.clone(), ..task.clone() });
-    let body = Body::Graph(tasks.collect());
+    let body = ProgramBody::Graph(tasks.collect());
     Program::new("conditional", body, program.tensors().to_vec()).unwrap()
 }
 
@@ -243,7 +243,7 @@ fn added(is_builder: bool, halves: usize, (rows, columns, _): Size) -> Program {
     let body = if is_builder {
         let mut words = vec![GraphArgument::Word(tiles), GraphArgument::Word(columns)];
         words.extend((0..=halves).map(|at| of(at, 0)));
-        Body::Builder(BuilderReference {
+        ProgramBody::Builder(BuilderReference {
             name: "add_ones".to_owned(),
             variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
             words,
@@ -267,7 +267,7 @@ fn added(is_builder: bool, halves: usize, (rows, columns, _): Size) -> Program {
                 block_shape: BlockShape::plain(),
             }
         };
-        Body::Graph(
+        ProgramBody::Graph(
             (0..halves).flat_map(|half| (0..tiles).map(move |tile| task(half, tile))).collect(),
         )
     };
@@ -307,12 +307,12 @@ fn makespan(order: &[&Program], overlap: usize, (rows, columns, aiv): Size) -> f
     let stream = stitcher.overlapping_stream(overlap).unwrap();
     let ones = vec![1.0_f32; usize::try_from(rows * columns).unwrap()];
     let x = HostTensor::of_f32(&[rows, columns], &ones).unwrap();
-    let mut x = stream.to_device(&x, &Layout::device()).unwrap();
+    let mut x = stream.to_device(&x, &TensorLayout::device()).unwrap();
     stream.synchronize().unwrap();
     let before = session.now();
     for program in order {
         let loaded = stitcher.load((*program).clone()).unwrap();
-        let is_plan = matches!(program.body(), Body::Plan(_));
+        let is_plan = matches!(program.body(), ProgramBody::Plan(_));
         let inputs = Inputs::new().give("X", x);
         let inputs = if is_plan { inputs.grain(1) } else { inputs };
         x = stream
@@ -365,13 +365,13 @@ fn two_stitched_programs_of_any_kinds_take_what_one_takes() {
 fn graphs_that_are_joined_keep_their_order() {
     let size = (8 * 20, 16, 4);
     let graph = added(false, 1, size);
-    let Body::Graph(tasks) = graph.body() else { panic!("it is a graph") };
+    let ProgramBody::Graph(tasks) = graph.body() else { panic!("it is a graph") };
     let behind = |(number, task): (usize, &GraphTask)| {
         let producers = number.checked_sub(1).into_iter().collect();
         GraphTask { producers, ..task.clone() }
     };
     let tasks = tasks.iter().enumerate().map(behind).collect();
-    let row = Program::new("row", Body::Graph(tasks), graph.tensors().to_vec()).unwrap();
+    let row = Program::new("row", ProgramBody::Graph(tasks), graph.tensors().to_vec()).unwrap();
     // It looks at the result.
     let (joined, apart) = (makespan(&[&row, &graph], 2, size), makespan(&[&row, &graph], 1, size));
     assert!(joined < apart, "{joined} s, apart {apart} s");

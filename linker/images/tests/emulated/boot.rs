@@ -8,7 +8,7 @@ use crate::session::{Cores, Tables};
 use crate::session::{Session, Setup};
 use pto_abi::RuntimeVariant;
 use pto_aicore_kernels::func;
-use pto_examples::host::{Program, Way};
+use pto_examples::host::{Program, RunMode};
 
 const PATTERNS: [Pattern; 4] = [
     Pattern::Chain(200),
@@ -19,22 +19,22 @@ const PATTERNS: [Pattern; 4] = [
 
 #[test]
 fn every_graph_in_every_mode() {
-    runs_graphs_in(Session::start(5), Way::of(Program::Graph));
+    runs_graphs_in(Session::start(5), RunMode::of(Program::Graph));
 }
 
 /// The image for size has sequences of instructions as functions of their own, and no streaming runtime.
 #[test]
 fn every_graph_on_an_image_for_size() {
-    let ways = Way::of(Program::Graph);
+    let ways = RunMode::of(Program::Graph);
     let ways = ways.filter(|way| way.variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
     runs_graphs_in(Session::start_image(Images::get().scheduler.clone(), 5), ways);
 }
 
-fn runs_graphs_in(mut session: Session, ways: impl Iterator<Item = Way>) {
+fn runs_graphs_in(mut session: Session, ways: impl Iterator<Item = RunMode>) {
     println!("boot: {:?}", session.machine.boot_times());
     for way in ways {
         for pattern in PATTERNS {
-            let Way { variant, build_mode: mode, fanout } = way;
+            let RunMode { variant, build_mode: mode, fanout } = way;
             let setup = Setup { variant, mode, fanout, ..Setup::default() };
             let ended = session.run(pattern, &setup).unwrap_or_else(|e| panic!("{e}"));
             println!("{way} {pattern:?}: {:?}", ended.time);

@@ -9,7 +9,7 @@ use crate::built::Images;
 use crate::built::{KernelBlob, cann, identity, tracing};
 use crate::code::{Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes};
 use crate::goldens;
-use pto_examples::Builders;
+use pto_examples::ExampleBuilders;
 use pto_graph::BuilderSet;
 
 fn read(path: &std::path::Path) -> Vec<u8> {
@@ -21,8 +21,8 @@ fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront", "rows", "words"];
     // A program that is there as a graph and as a stream is named once. The image has one more before the last, which expands
     // workloads.
-    let examples = Builders.names();
-    let streams = Builders.stream_names().iter().filter(|name| !examples.contains(name));
+    let examples = ExampleBuilders.names();
+    let streams = ExampleBuilders.stream_names().iter().filter(|name| !examples.contains(name));
     // No image is of a group, which these two measure.
     let streams = streams.filter(|name| !["comm_bench", "comm_layer"].contains(name));
     let mut tensors: Vec<_> = streams.copied().collect();

@@ -62,7 +62,7 @@ fn examples_with_their_kernels_in_every_way() {
     for run in runs() {
         let name = run.split(':').next().unwrap_or_default();
         let program = host::find(name).expect("the example exists").program();
-        assert_eq!(ways(native, &run, "run"), host::Way::of(program).count(), "{run}");
+        assert_eq!(ways(native, &run, "run"), host::RunMode::of(program).count(), "{run}");
         if native != Machine::Aarch64 {
             assert_eq!(ways(Machine::Aarch64, &run, "once"), 1, "{run}");
         }

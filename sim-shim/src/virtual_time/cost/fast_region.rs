@@ -91,7 +91,7 @@ fn saved_ps(
 }
 
 /// Whether the cost model charges the transfer of the tensor of argument `at` as the table describes it. Of triangles it charges a half, of
-/// experts a number of rows that stands in memory, of an update one of the two results: these are charged what memory takes.
+/// experts a number of rows that is in memory, of an update one of the two results: these are charged what memory takes.
 fn is_charged(kernel: &LibraryKernel, at: usize) -> bool {
     let Ok(func_id) = u16::try_from(kernel.func_id) else { return false };
     match FuncId(func_id) {
@@ -166,7 +166,7 @@ mod tests {
         drop(of_input);
         assert_eq!(saved(), 1_391 - takes);
         assert_eq!(regions.saved_ns(func::TILE_AIV.0, &[a; 6], profile), 0, "the host knows those");
-        assert_eq!(regions.saved_ns(u16::MAX, &[a; 6], profile), 0, "nobody knows its tensors");
+        assert_eq!(regions.saved_ns(u16::MAX, &[a; 6], profile), 0, "its tensors are unknown");
     }
 
     #[test]

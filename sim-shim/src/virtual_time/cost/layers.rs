@@ -8,7 +8,7 @@ use pto_aicore_kernels::cost::{
     V_SQRT, V_SUB, cube, rows_of, transfer, vector,
 };
 
-/// Rows of an expert: how many there are stands in memory, where a cost model does not look. One block of the cube.
+/// Rows of an expert: how many there are is in memory, where a cost model does not look. One block of the cube.
 const EXPERT_ROWS: u64 = 16;
 
 /// Picoseconds; `None`: it is none of them. `arg`: the task's words.

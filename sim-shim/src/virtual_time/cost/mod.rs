@@ -132,7 +132,7 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         func::ATTENTION_SOFTMAX_PARTIAL => softmax_partial(arg(4), arg(5)),
         func::ATTENTION_UPDATE => update(arg(7), arg(8)),
         func::EMPTY_AIC | func::EMPTY_AIV => 0,
-        // Whoever submitted it knows the kernel's instructions.
+        // The program that submitted it knows the kernel's instructions.
         func::TILE_AIC | func::TILE_AIV => match task::cost_ns(args[task::CODE_BYTES]) {
             0 => return None,
             cost_ns => cost_ns * 1_000,

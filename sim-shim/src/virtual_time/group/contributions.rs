@@ -17,12 +17,12 @@ use std::sync::Arc;
 use pto_graph::group::{CollectiveCall, Holds, part_stride, tag};
 
 use super::intervals::Intervals;
-use crate::group::{Move, Span};
+use crate::group::{ByteRange, Move};
 
 /// Findings that are kept; the others are counted.
 const KEPT: usize = 16;
 
-/// The ranks whose values an element has: a rank, the one behind the last, and how many times each of them. Ascending, without gaps of zero times.
+/// The ranks whose values an element has: a rank, the one after the last, and how many times each of them. Ascending, without gaps of zero times.
 type Ranks = Arc<[(u32, u32, u32)]>;
 
 fn one(rank: u32) -> Ranks {
@@ -82,7 +82,7 @@ impl fmt::Display for WrongContribution {
             sep = " has";
         }
         if !missing.is_empty() {
-            write!(f, "{sep} no value of {}", Names(missing))?;
+            write!(f, "{sep} no value of {}", RankList(missing))?;
             sep = ", and";
         }
         for (rank, times) in surplus {
@@ -98,9 +98,9 @@ const fn times_word(times: u32) -> &'static str {
 }
 
 /// Some ranks, for people.
-struct Names<'r>(&'r [u32]);
+struct RankList<'r>(&'r [u32]);
 
-impl fmt::Display for Names<'_> {
+impl fmt::Display for RankList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 8;
         f.write_str(if self.0.len() == 1 { "rank " } else { "ranks " })?;
@@ -119,7 +119,7 @@ pub struct ContributionReport {
     pub calls: u64,
     /// Elements of these results.
     pub elements: u64,
-    /// Calls that stand in a recording, whose replays are not told apart: they were not checked.
+    /// Calls that are in a recording, whose replays are not distinguished: they were not checked.
     pub replayed: u64,
     /// Elements that have not the values that they must have.
     pub wrong: u64,
@@ -156,7 +156,7 @@ pub(in crate::virtual_time) struct Submitted {
 /// The operands of a kernel `reduce`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::virtual_time) struct Reduced {
-    /// The addresses of the tensor, of the first part, and of the result; the arguments of the kernel behind them.
+    /// The addresses of the tensor, of the first part, and of the result; the arguments of the kernel after them.
     pub(in crate::virtual_time) args: [u64; 6],
     pub(in crate::virtual_time) block: u32,
 }
@@ -208,7 +208,7 @@ impl Contributions {
         let target = &mut self.ranks[found.to as usize];
         for (span, ranks) in pieces {
             let address = found.target.address + (span.address - found.source.address);
-            target.books[to].known.set(Span { address, ..span }, ranks);
+            target.books[to].known.set(ByteRange { address, ..span }, ranks);
         }
         target.came_by.set(found.target, to);
     }
@@ -222,14 +222,14 @@ impl Contributions {
         let Ok(bytes) = element.map(pto_graph::ElementType::bytes) else { return };
         let first = each * u64::from(kernel.block);
         let length = each.min(all.saturating_sub(first)) * bytes;
-        let at = |base: u64| Span { address: base + first * bytes, bytes: length };
+        let at = |base: u64| ByteRange { address: base + first * bytes, bytes: length };
         // Parts come by a call; the tensor itself can have come by an earlier one.
         let came = if count > 0 { parts } else { a };
         let Some(book) = of.came_by.at(at(came).address).copied() else { return };
         let own = one(rank);
         let stride = part_stride(all) * bytes;
         let operands = std::iter::once(a).chain((0..count).map(|part| parts + part * stride));
-        let operands: Vec<Span> = operands.map(at).collect();
+        let operands: Vec<ByteRange> = operands.map(at).collect();
         let known = &of.books[book].known;
         // Where the pieces of any operand begin.
         let mut cuts = vec![0, length];
@@ -240,15 +240,15 @@ impl Contributions {
         cuts.dedup();
         let mut pieces = Vec::new();
         for pair in cuts.windows(2) {
-            let of = |operand: &Span| known.at(operand.address + pair[0]).unwrap_or(&own);
+            let of = |operand: &ByteRange| known.at(operand.address + pair[0]).unwrap_or(&own);
             let all = operands.iter().map(of).fold(Arc::new([]) as Ranks, |sum, ranks| {
                 if sum.is_empty() { Arc::clone(ranks) } else { together(&sum, ranks) }
             });
-            let place = Span { address: at(out).address + pair[0], bytes: pair[1] - pair[0] };
-            pieces.push((place, all));
+            let range = ByteRange { address: at(out).address + pair[0], bytes: pair[1] - pair[0] };
+            pieces.push((range, all));
         }
-        for (place, ranks) in pieces {
-            of.books[book].known.set(place, ranks);
+        for (range, ranks) in pieces {
+            of.books[book].known.set(range, ranks);
         }
         of.came_by.set(at(out), book);
     }
@@ -278,8 +278,8 @@ impl Book {
         self.call.result_holds(|(start, end), holds| {
             let must = |of: u32| match holds {
                 Holds::All => {
-                    let place = of.checked_sub(first).filter(|at| at.is_multiple_of(stride));
-                    place.is_some_and(|at| at / stride < size)
+                    let range = of.checked_sub(first).filter(|at| at.is_multiple_of(stride));
+                    range.is_some_and(|at| at / stride < size)
                 }
                 Holds::One(rank) => of == rank,
             };
@@ -288,7 +288,8 @@ impl Book {
                 Holds::One(rank) => vec![rank],
             };
             report.elements += end - start;
-            let span = Span { address: address.0 + start * bytes, bytes: (end - start) * bytes };
+            let span =
+                ByteRange { address: address.0 + start * bytes, bytes: (end - start) * bytes };
             self.known.pieces(span, |piece, ranks| {
                 let ranks = ranks.unwrap_or(&own);
                 let (missing, surplus) = compare(ranks, &wanted, must);
@@ -325,7 +326,7 @@ fn compare(
 #[cfg(test)]
 mod tests {
     use super::{Contributions, Ranks, Reduced, Submitted, one, together};
-    use crate::group::{Move, Span};
+    use crate::group::{ByteRange, Move};
     use pto_abi::GmAddr;
     use pto_graph::ElementType;
     use pto_graph::group::{Collective, CollectiveCall, tag};
@@ -355,7 +356,7 @@ mod tests {
         for to in 0..2 {
             let from = 1 - to;
             let [source, target] =
-                [own(from), own(to) + 200].map(|address| Span { address, bytes: 16 });
+                [own(from), own(to) + 200].map(|address| ByteRange { address, bytes: 16 });
             let moved =
                 Move { from, to, source, target, tag: OF_CALL, over: [None; 2], signal: None };
             found.moved(&moved, true);

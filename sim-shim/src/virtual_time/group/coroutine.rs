@@ -4,11 +4,11 @@
 //! Coroutine::new --resume--> the body runs --suspend--> it waits --resume--> .. --the body returns--> it is over
 //! ```
 //! Invariants:
-//! - `own` is where the body goes on, and `back` where the call of `resume` does: the switch that leaves a place writes it.
+//! - `own` is where the body goes on, and `back` where the call of `resume` does: the switch that leaves a context writes it.
 //! - What a body holds lives on its stack. So the stack of a body that is not over is never given back.
 //!
 //! A body may go on on another thread than before. The functions that reach thread-local state between two switches are not inlined, so
-//! that nobody uses the address that it had on the thread before.
+//! that no code uses the address that it had on the previous thread.
 
 use std::cell::Cell;
 use std::io;
@@ -19,7 +19,7 @@ use libc::ucontext_t;
 
 /// As much as a thread of Rust's has.
 const STACK_BYTES: usize = 2 << 20;
-/// Below the stack: whoever writes there has run out of it.
+/// Below the stack: a write there is a stack overflow.
 const GUARD_BYTES: usize = 64 << 10;
 
 /// The memory of a stack.
@@ -27,7 +27,7 @@ pub(in crate::virtual_time) struct Stack {
     lowest: NonNull<libc::c_void>,
 }
 
-// SAFETY: the mapping belongs to whoever has the value, on any thread.
+// SAFETY: the mapping belongs to the owner of the value, on any thread.
 unsafe impl Send for Stack {}
 
 impl Stack {
@@ -38,12 +38,12 @@ impl Stack {
     pub(in crate::virtual_time) fn new() -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-        // SAFETY: a new mapping, at a place that the system chooses.
+        // SAFETY: a new mapping, at an address that the system chooses.
         let mapped =
             unsafe { libc::mmap(null_mut(), GUARD_BYTES + STACK_BYTES, access, kind, -1, 0) };
         let lowest = NonNull::new(mapped).filter(|_| mapped != libc::MAP_FAILED);
         let stack = Self { lowest: lowest.ok_or_else(io::Error::last_os_error)? };
-        // SAFETY: the pages are the lowest ones of the mapping, which nobody uses yet.
+        // SAFETY: the pages are the lowest ones of the mapping, which are not used yet.
         let failed = unsafe { libc::mprotect(mapped, GUARD_BYTES, libc::PROT_NONE) };
         if failed == 0 { Ok(stack) } else { Err(io::Error::last_os_error()) }
     }
@@ -59,7 +59,7 @@ impl Drop for Stack {
 /// What a coroutine runs. It does not unwind.
 pub(super) type Body = Box<dyn FnOnce() + Send>;
 
-struct Inner {
+struct CoroutineState {
     own: MaybeUninit<ucontext_t>,
     back: MaybeUninit<ucontext_t>,
     body: Option<Body>,
@@ -70,7 +70,7 @@ struct Inner {
 /// See the file.
 pub(super) struct Coroutine {
     /// Made by a box: while the body runs, both it and the call of `resume` reach it.
-    inner: *mut Inner,
+    inner: *mut CoroutineState,
 }
 
 // SAFETY: the body may be sent, and what is on its stack moves along with it as a whole: one thread at a time runs it.
@@ -78,11 +78,11 @@ unsafe impl Send for Coroutine {}
 
 thread_local! {
     /// The coroutine that this thread runs.
-    static CURRENT: Cell<*mut Inner> = const { Cell::new(null_mut()) };
+    static CURRENT: Cell<*mut CoroutineState> = const { Cell::new(null_mut()) };
 }
 
 #[inline(never)]
-fn current() -> *mut Inner {
+fn current() -> *mut CoroutineState {
     CURRENT.get()
 }
 
@@ -110,16 +110,16 @@ extern "C" fn enter() {
     }
     // SAFETY: the coroutine lives as long as it is not over.
     unsafe { (*inner).is_over = true };
-    // Nobody resumes it again.
+    // It is not resumed again.
     switch_back(inner);
 }
 
-/// Goes on behind the call of `resume`, from the coroutine that runs here.
+/// Goes on after the call of `resume`, from the coroutine that runs here.
 #[inline(never)]
-fn switch_back(inner: *mut Inner) {
+fn switch_back(inner: *mut CoroutineState) {
     // SAFETY: the coroutine lives until `resume` has returned, and longer if it is not over.
     let own = unsafe { (*inner).own.as_mut_ptr() };
-    // SAFETY: as above; `resume` has written the place before it came here.
+    // SAFETY: as above; `resume` has written the context before it came here.
     let back = unsafe { (*inner).back.as_ptr() };
     // SAFETY: both places are valid, and `back` is left once.
     unsafe { libc::swapcontext(own, back) };
@@ -131,11 +131,16 @@ impl Coroutine {
         let (own, back) = (MaybeUninit::zeroed(), MaybeUninit::zeroed());
         let base = stack.lowest.as_ptr().cast::<u8>().wrapping_add(GUARD_BYTES);
         let body = Some(body);
-        let inner =
-            Box::into_raw(Box::new(Inner { own, back, body, is_over: false, stack: Some(stack) }));
+        let inner = Box::into_raw(Box::new(CoroutineState {
+            own,
+            back,
+            body,
+            is_over: false,
+            stack: Some(stack),
+        }));
         // SAFETY: the box is this value's alone.
         let own = unsafe { (*inner).own.as_mut_ptr() };
-        // SAFETY: the place is valid, and has zeros.
+        // SAFETY: the context is valid, and has zeros.
         unsafe { libc::getcontext(own) };
         // SAFETY: it was written just now.
         let context = unsafe { &mut *own };
@@ -153,7 +158,7 @@ impl Coroutine {
         CURRENT.set(inner);
         // SAFETY: the box lives as long as this value.
         let back = unsafe { (*inner).back.as_mut_ptr() };
-        // SAFETY: as above; `new` or the last `suspend` has written the place.
+        // SAFETY: as above; `new` or the last `suspend` has written the context.
         let own = unsafe { (*inner).own.as_ptr() };
         // SAFETY: both places are valid, and `own` is left once, because it is not over.
         unsafe { libc::swapcontext(back, own) };
@@ -167,7 +172,7 @@ impl Coroutine {
 impl Drop for Coroutine {
     /// What a body that is not over holds stays where it is.
     fn drop(&mut self) {
-        // SAFETY: the body does not run, because whoever drops it has the value.
+        // SAFETY: the body does not run, because the caller owns the value.
         if unsafe { (*self.inner).is_over } {
             // SAFETY: the box was this value's alone.
             drop(unsafe { Box::from_raw(self.inner) });
@@ -183,12 +188,12 @@ mod tests {
 
     #[test]
     fn a_body_goes_on_where_it_was_and_on_any_thread() {
-        let (told, heard) = channel();
+        let (sender, heard) = channel();
         let body = Box::new(move || {
             let mut sum = 0;
             for step in 1..=3 {
                 sum += step;
-                told.send((sum, is_inside(), std::thread::current().id())).unwrap();
+                sender.send((sum, is_inside(), std::thread::current().id())).unwrap();
                 suspend();
             }
         });
@@ -205,10 +210,10 @@ mod tests {
         let stack = coroutine.resume();
         assert!(stack.is_some(), "it has returned");
         drop(coroutine);
-        let told: Vec<_> = heard.iter().collect();
-        assert_eq!(told.iter().map(|told| told.0).collect::<Vec<_>>(), [1, 3, 6]);
-        assert!(told.iter().all(|told| told.1));
-        assert_eq!(told[0].2, told[2].2);
+        let sender: Vec<_> = heard.iter().collect();
+        assert_eq!(sender.iter().map(|sender| sender.0).collect::<Vec<_>>(), [1, 3, 6]);
+        assert!(sender.iter().all(|sender| sender.1));
+        assert_eq!(sender[0].2, sender[2].2);
         // The stack is of use again.
         let mut again = Coroutine::new(stack.unwrap(), Box::new(suspend));
         assert!(again.resume().is_none());

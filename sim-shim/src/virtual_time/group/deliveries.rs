@@ -53,7 +53,7 @@ impl Deliveries {
         self.under_way.insert((found.from, found.to, found.over), (found, number));
     }
 
-    /// Nobody has anything to do before `next_ns`. If that is not before the epoch: the transfer that arrives, its number, and when.
+    /// No machine has anything to do before `next_ns`. If that is not before the epoch: the transfer that arrives, its number, and when.
     pub(super) fn arrival(&mut self, next_ns: u64) -> Option<(Move, u64, u64)> {
         if next_ns < self.epoch_ns {
             return None;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::group::Span;
+use crate::group::ByteRange;
 
 /// Invariant: the intervals do not overlap, and none is empty.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals<T> {
-    /// By the first address: the one behind the last, and the value.
+    /// By the first address: the one after the last, and the value.
     known: BTreeMap<u64, (u64, T)>,
 }
 
@@ -19,7 +19,7 @@ impl<T> Default for Intervals<T> {
 
 impl<T: Clone + PartialEq> Intervals<T> {
     /// The value of all addresses of the span.
-    pub(super) fn set(&mut self, span: Span, value: T) {
+    pub(super) fn set(&mut self, span: ByteRange, value: T) {
         let (start, end) = (span.address, span.address.saturating_add(span.bytes));
         if start == end {
             return;
@@ -50,8 +50,12 @@ impl<T: Clone + PartialEq> Intervals<T> {
         }
     }
 
-    /// Hands on the pieces of a span, in order: each with its value, if it has one.
-    pub(super) fn pieces<'t>(&'t self, span: Span, mut hand_on: impl FnMut(Span, Option<&'t T>)) {
+    /// Passes the pieces of a span, in order: each with its value, if it has one.
+    pub(super) fn pieces<'t>(
+        &'t self,
+        span: ByteRange,
+        mut hand_on: impl FnMut(ByteRange, Option<&'t T>),
+    ) {
         let (mut at, end) = (span.address, span.address.saturating_add(span.bytes));
         let first = self.known.range(..=at).next_back().map_or(at, |(start, _)| *start);
         for (start, (known_end, value)) in self.known.range(first..end) {
@@ -59,15 +63,15 @@ impl<T: Clone + PartialEq> Intervals<T> {
                 continue;
             }
             if *start > at {
-                hand_on(Span { address: at, bytes: start - at }, None);
+                hand_on(ByteRange { address: at, bytes: start - at }, None);
                 at = *start;
             }
             let to = end.min(*known_end);
-            hand_on(Span { address: at, bytes: to - at }, Some(value));
+            hand_on(ByteRange { address: at, bytes: to - at }, Some(value));
             at = to;
         }
         if at < end {
-            hand_on(Span { address: at, bytes: end - at }, None);
+            hand_on(ByteRange { address: at, bytes: end - at }, None);
         }
     }
 
@@ -81,11 +85,11 @@ impl<T: Clone + PartialEq> Intervals<T> {
 #[cfg(test)]
 mod tests {
     use super::Intervals;
-    use crate::group::Span;
+    use crate::group::ByteRange;
 
     fn pieces(of: &Intervals<u8>, address: u64, bytes: u64) -> Vec<(u64, u64, Option<u8>)> {
         let mut found = Vec::new();
-        of.pieces(Span { address, bytes }, |span, value| {
+        of.pieces(ByteRange { address, bytes }, |span, value| {
             found.push((span.address, span.bytes, value.copied()));
         });
         found
@@ -94,9 +98,9 @@ mod tests {
     #[test]
     fn what_is_set_last_holds() {
         let mut known = Intervals::default();
-        known.set(Span { address: 10, bytes: 10 }, 1);
-        known.set(Span { address: 14, bytes: 2 }, 2);
-        known.set(Span { address: 18, bytes: 6 }, 3);
+        known.set(ByteRange { address: 10, bytes: 10 }, 1);
+        known.set(ByteRange { address: 14, bytes: 2 }, 2);
+        known.set(ByteRange { address: 18, bytes: 6 }, 3);
         assert_eq!(
             pieces(&known, 8, 20),
             [
@@ -110,7 +114,7 @@ mod tests {
         );
         assert_eq!(pieces(&known, 15, 2), [(15, 1, Some(2)), (16, 1, Some(1))]);
         assert_eq!((known.at(9), known.at(23), known.at(24)), (None, Some(&3), None));
-        known.set(Span { address: 0, bytes: 100 }, 4);
+        known.set(ByteRange { address: 0, bytes: 100 }, 4);
         assert_eq!(pieces(&known, 0, 100), [(0, 100, Some(4))]);
     }
 }

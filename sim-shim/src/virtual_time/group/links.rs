@@ -10,29 +10,29 @@ struct Port {
 
 impl Port {
     /// Takes the port for so long, from `at_ns` on or as soon as there is a gap that is long enough; when that begins. A transfer that comes
-    /// earlier than one whose time was taken before passes it. `now_ns`: nobody asks for an earlier time any more.
+    /// earlier than one whose time was taken before passes it. `now_ns`: no later call asks for an earlier time.
     fn take(&mut self, at_ns: u64, wire_ns: u64, now_ns: u64) -> u64 {
         self.taken.retain(|(_, end_ns)| *end_ns > now_ns);
         let mut begins_ns = at_ns;
-        let mut place = 0;
+        let mut index = 0;
         for (start_ns, end_ns) in &self.taken {
             if begins_ns + wire_ns <= *start_ns {
                 break;
             }
             begins_ns = begins_ns.max(*end_ns);
-            place += 1;
+            index += 1;
         }
         let ends_ns = begins_ns + wire_ns;
-        let follows = place > 0 && self.taken[place - 1].1 == begins_ns;
-        let precedes = self.taken.get(place).is_some_and(|next| next.0 == ends_ns);
+        let follows = index > 0 && self.taken[index - 1].1 == begins_ns;
+        let precedes = self.taken.get(index).is_some_and(|next| next.0 == ends_ns);
         match (follows, precedes) {
             (true, true) => {
-                self.taken[place - 1].1 = self.taken[place].1;
-                self.taken.remove(place);
+                self.taken[index - 1].1 = self.taken[index].1;
+                self.taken.remove(index);
             }
-            (true, false) => self.taken[place - 1].1 = ends_ns,
-            (false, true) => self.taken[place].0 = begins_ns,
-            (false, false) => self.taken.insert(place, (begins_ns, ends_ns)),
+            (true, false) => self.taken[index - 1].1 = ends_ns,
+            (false, true) => self.taken[index].0 = begins_ns,
+            (false, false) => self.taken.insert(index, (begins_ns, ends_ns)),
         }
         begins_ns
     }

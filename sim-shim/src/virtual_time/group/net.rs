@@ -17,7 +17,7 @@ use super::coroutine::{self, Stack};
 use super::deliveries::Deliveries;
 use super::links::Links;
 use super::profile::NetworkProfile;
-use crate::group::{Exchange, Move, Over, Span, Transfer, TransferError};
+use crate::group::{ByteRange, Move, Over, Transfer, TransferError, TransferMatcher};
 use crate::virtual_time::chooser::Chooser;
 use crate::virtual_time::options::Compute;
 
@@ -26,9 +26,9 @@ use crate::virtual_time::options::Compute;
 pub struct NetFaults {
     /// A link that is slow: from this rank, to that one, so many times.
     pub slow: Option<(u32, u32, u64)>,
-    /// The transfer with this number, in the order of their starts, is lost, and both sides are told.
+    /// The transfer with this number, in the order of their starts, is lost, and both sides get an error.
     pub lost: Option<u64>,
-    /// The bytes of the transfer with this number do not come, and nobody is told: the transfer is over as any other one.
+    /// The bytes of the transfer with this number do not come, without an error: the transfer completes like any other one.
     pub left_out: Option<u64>,
     /// A rank that dies, and when, in nanoseconds.
     pub dies: Option<(u32, u64)>,
@@ -80,8 +80,8 @@ impl Ord for OnItsWay {
     }
 }
 
-struct Shared {
-    exchange: Exchange,
+struct NetState {
+    exchange: TransferMatcher,
     links: Links,
     faults: NetFaults,
     /// Whether transfers move bytes.
@@ -105,7 +105,7 @@ struct Shared {
 
 /// See the file.
 pub struct VirtualNet {
-    shared: Mutex<Shared>,
+    shared: Mutex<NetState>,
     size: u32,
     carrier: Carrier,
     profile: NetworkProfile,
@@ -136,8 +136,8 @@ impl VirtualNet {
     ) -> Arc<Self> {
         let count = size as usize;
         let between = (0..size).flat_map(|a| (0..size).map(move |b| (a, b)));
-        let shared = Shared {
-            exchange: Exchange::new(size),
+        let shared = NetState {
+            exchange: TransferMatcher::new(size),
             links: Links::new(profile, size, faults.slow),
             faults,
             carries: compute == Compute::Run,
@@ -156,7 +156,7 @@ impl VirtualNet {
         Arc::new(Self { shared: Mutex::new(shared), size, carrier: Carrier::default(), profile })
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn shared(&self) -> MutexGuard<'_, NetState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -167,7 +167,7 @@ impl VirtualNet {
     }
 
     /// One more window of a rank.
-    pub fn map(&self, rank: u32, window: Span) {
+    pub fn map(&self, rank: u32, window: ByteRange) {
         self.shared().exchange.map(rank, window);
     }
 
@@ -273,7 +273,7 @@ impl VirtualNet {
     }
 
     /// A rank will not run, or its machine has ended without saying so: the others do not wait for it. Does nothing, if it has.
-    /// It is told in the rank's turn: how far the others have come by then does not depend on the threads of this machine.
+    /// It is reported in the rank's turn: how far the others have come by then does not depend on the threads of this machine.
     pub fn give_up(self: &Arc<Self>, rank: u32, cause: &str) {
         let me = rank as usize;
         let is_inside = coroutine::is_inside();
@@ -327,7 +327,7 @@ impl VirtualNet {
                 None => shared.exchange.orphan(other).map(|(_, error)| error),
             };
             if let Some(error) = error {
-                // Nobody is told anything in the past.
+                // No effect is reported in the past.
                 let at_ns = now_ns + shared.lookahead_ns(rank, other);
                 let at_ns = at_ns.max(shared.next_ns[other as usize]);
                 shared.push(other, at_ns, Effect::Failed(Box::new(error)));
@@ -404,7 +404,7 @@ impl Turns for VirtualNet {
     }
 }
 
-impl Shared {
+impl NetState {
     /// The machine with the earliest event runs next, of several the one with the lowest rank, if this one has run.
     fn hand_over(&mut self, me: usize) {
         if self.running != me {
@@ -417,7 +417,7 @@ impl Shared {
         }
     }
 
-    /// In a search: lets a transfer arrive, if nobody has anything to do before.
+    /// In a search: lets a transfer arrive, if no machine has anything to do before.
     fn deliver(&mut self) {
         let Some(deliveries) = &mut self.deliveries else { return };
         let next_ns = self.next_ns.iter().copied().min().unwrap_or(NEVER);
@@ -430,7 +430,7 @@ impl Shared {
         }
     }
 
-    /// From `a` to `b`; of ranks that there are not, which nobody asks for: none.
+    /// From `a` to `b`; none for ranks that do not exist.
     fn lookahead_ns(&self, a: u32, b: u32) -> u64 {
         let at = a as usize * self.next_ns.len() + b as usize;
         self.lookahead_ns.get(at).copied().unwrap_or(0)
@@ -483,7 +483,7 @@ impl Shared {
             return;
         }
         if let Some(deliveries) = &mut self.deliveries {
-            // The bytes move when it arrives: no machine is further on then, and others may have written to the same place before.
+            // The bytes move when it arrives: no machine is further on then, and others may have written to the same bytes before.
             deliveries.send(found, number);
             return;
         }
@@ -505,7 +505,7 @@ impl Shared {
         }
         if self.carries && arrives {
             // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. One machine runs
-            // at a time, and by the edges nobody else uses the bytes of a transfer that is under way.
+            // at a time, and by the edges no other task uses the bytes of a transfer that is under way.
             unsafe { found.source.copy_to(found.target) };
         }
     }

@@ -7,7 +7,7 @@ use pto_graph::{
 };
 
 use super::derived;
-use super::graph::{EdgesFrom, Node, PublishOrder, STRIDE};
+use super::graph::{EdgesFrom, GraphNode, PublishOrder, STRIDE};
 use super::program::{Program, publish_last};
 use super::shaped::{self, NodeCall};
 
@@ -39,7 +39,7 @@ impl BuilderSet for Program {
     }
 }
 
-/// How a node is added: itself, where its producers stand in the table, and the tasks so far.
+/// How a node is added: itself, where its producers are in the table, and the tasks so far.
 type Add<G> = fn(&Program, &mut G, usize, u64, &[TaskId]) -> Result<TaskId, Fault>;
 
 impl Program {
@@ -83,7 +83,7 @@ impl Program {
     fn submit_range<G: GraphBuilder>(
         &self,
         graph: &mut G,
-        nodes: &[Node],
+        nodes: &[GraphNode],
         first_producer: u64,
         ids: &mut Vec<TaskId>,
     ) -> Result<u64, Fault> {

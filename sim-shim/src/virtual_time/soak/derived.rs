@@ -2,7 +2,7 @@
 //! edges are derived. Scopes come and go, and the program may look at values on its way, and change them for a moment: `get` waits for who
 //! writes them, `set` for who reads them as well. Some nodes are ranges, some are recorded and replayed.
 //!
-//! Some nodes find the table of their producers on a heap: the program allocates it in a scope of its own, fills it, and closes the scope behind the node. A
+//! Some nodes find the table of their producers on a heap: the program allocates it in a scope of its own, fills it, and closes the scope after the node. A
 //! heap holds few tables, so that a run takes it several times round: a table whose memory is given out too early says other producers.
 
 use pto_abi::{CoreKind, Fault, TaskId};
@@ -11,8 +11,8 @@ use pto_graph::{
     TensorRange, TensorTask, TensorView, Variation,
 };
 
-use super::super::random::Random;
-use super::graph::{EdgesFrom, Node, PublishOrder, STRIDE};
+use super::super::random::RandomStream;
+use super::graph::{EdgesFrom, GraphNode, PublishOrder, STRIDE};
 use super::program::{Program, publish_last};
 use super::shaped::{self, NodeCall};
 
@@ -31,7 +31,7 @@ const TABLE: usize = LINE as usize;
 
 pub(super) fn run<G: StreamBuilder>(program: &Program, stream: &mut G) -> Result<(), BuildError> {
     let graph = &program.graph;
-    let mut random = Random::new(graph.seed);
+    let mut random = RandomStream::new(graph.seed);
     let (expected, reads) = (graph.values(), graph.read_cells());
     let at_once = graph.order == PublishOrder::AtOnce;
     let mut templates = Templates::default();
@@ -50,20 +50,24 @@ pub(super) fn run<G: StreamBuilder>(program: &Program, stream: &mut G) -> Result
         let nodes = Nodes { program, index, first_producer };
         // A recording is a scope, too.
         let records = scopes.len() < DEEPEST;
-        let part = if at_once { Part::draw(&nodes, records, &mut random) } else { Part::One };
+        let part = if at_once {
+            NextSubmission::draw(&nodes, records, &mut random)
+        } else {
+            NextSubmission::One
+        };
         match part {
-            Part::One => ids.push(nodes.add(stream)?),
-            Part::Range(count) => nodes.submit_range(stream, count, &mut ids)?,
-            Part::Recorded(count) => nodes.replay_them(stream, count, &mut ids)?,
-            Part::Template => ids.push(templates.replay(stream, &nodes)?),
-            Part::OnHeap(count) => {
+            NextSubmission::One => ids.push(nodes.add(stream)?),
+            NextSubmission::Range(count) => nodes.submit_range(stream, count, &mut ids)?,
+            NextSubmission::Recorded(count) => nodes.replay_them(stream, count, &mut ids)?,
+            NextSubmission::Template => ids.push(templates.replay(stream, &nodes)?),
+            NextSubmission::OnHeap(count) => {
                 let reads = &reads[index..index + count];
                 nodes.add_on_heap(stream, (reads, &mut random), &mut ids)?;
             }
         }
         let added = index..ids.len();
         first_producer += program.reads[added].iter().copied().map(u64::from).sum::<u64>();
-        if at_once && part == Part::One {
+        if at_once && part == NextSubmission::One {
             publish_last(stream, &ids, 1)?;
         }
         if at_once && graph.edges == EdgesFrom::TensorsAndValues && random.below(4) == 0 {
@@ -104,7 +108,7 @@ fn look<G: StreamBuilder>(
 
 /// How the next nodes are submitted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum NextSubmission {
     /// One by itself.
     One,
     /// So many as a range.
@@ -117,8 +121,8 @@ enum Part {
     OnHeap(usize),
 }
 
-impl Part {
-    fn draw(nodes: &Nodes<'_>, records: bool, random: &mut Random) -> Self {
+impl NextSubmission {
+    fn draw(nodes: &Nodes<'_>, records: bool, random: &mut RandomStream) -> Self {
         match random.below(8) {
             0 | 1 => match nodes.alike(1 + random.below(12)) {
                 0 => Self::One,
@@ -126,7 +130,7 @@ impl Part {
             },
             2 if records => Self::Recorded((1 + random.below(4) as usize).min(nodes.left())),
             3 if records && nodes.alike(1) == 1 => Self::Template,
-            // A heap that holds no more gives way to the program's waits only where the schedulers run beside it.
+            // A heap that holds no more gives way to the program's waits only where the schedulers run at the same time as it.
             4..=6 if records && nodes.program.graph.edges == EdgesFrom::TensorsAndValues => {
                 match nodes.with_tables(1 + random.below(2)) {
                     0 => Self::One,
@@ -138,7 +142,7 @@ impl Part {
     }
 }
 
-/// The nodes from `index` on, whose producers stand in the table from `first_producer` on.
+/// The nodes from `index` on, whose producers are in the table from `first_producer` on.
 struct Nodes<'p> {
     program: &'p Program,
     index: usize,
@@ -155,7 +159,7 @@ impl Nodes<'_> {
         let nodes = &self.program.graph.nodes[self.index..];
         let cells = &self.program.first_cells;
         let has_one_cell = |at: &u32| cells[*at as usize + 1] - cells[*at as usize] == 1;
-        let is_like_the_first = |node: &&Node| {
+        let is_like_the_first = |node: &&GraphNode| {
             node.block_shape.is_none()
                 && (node.kind, node.producers.len()) == (nodes[0].kind, nodes[0].producers.len())
                 && node.producers.iter().all(has_one_cell)
@@ -167,7 +171,7 @@ impl Nodes<'_> {
     fn with_tables(&self, most: u32) -> usize {
         let nodes =
             self.program.graph.nodes[self.index..].iter().zip(&self.program.reads[self.index..]);
-        let has_table = |(node, reads): &(&Node, &u32)| {
+        let has_table = |(node, reads): &(&GraphNode, &u32)| {
             node.block_shape.is_none() && (1..=TABLE).contains(&(**reads as usize))
         };
         nodes.take(most as usize).take_while(has_table).count()
@@ -251,14 +255,14 @@ impl Nodes<'_> {
     fn add_on_heap<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        (reads, random): (&[Vec<u32>], &mut Random),
+        (reads, random): (&[Vec<u32>], &mut RandomStream),
         ids: &mut Vec<TaskId>,
     ) -> Result<(), Fault> {
         let scope = stream.open_scope(DependencyMode::DERIVED)?;
         let whole = table(self.program);
         for (index, cells) in (self.index..).zip(reads) {
             let entries = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-            // The same memory is at another place of another tensor later: only the heap keeps the two apart.
+            // The same memory is at another offset of another tensor later: only the heap keeps the two apart.
             let before = LINE * random.below(2);
             let own_table = stream.alloc(ElementType::U32, &[before + entries])?;
             let own_table = own_table.slice(0, before, entries);

@@ -12,8 +12,8 @@ use super::super::cost::KernelCosts;
 use super::super::options::VirtualOptions;
 use super::super::profile::Profile;
 use super::graph::RandomGraph;
-use super::judge::{Failure, judge};
-use super::rig::Rig;
+use super::judge::{FailedRun, judge};
+use super::rig::SoakDevice;
 use super::scenario::Scenario;
 use super::setup::{KeepCores, Setup};
 
@@ -33,7 +33,7 @@ pub struct Exploration {
     /// How many different traces they had: steps that find nothing to do are in none.
     pub traces: usize,
     /// The first failure, and the choices that lead to it, for [`Chooser::replay`].
-    pub failure: Option<(Vec<u32>, Failure)>,
+    pub failure: Option<(Vec<u32>, FailedRun)>,
 }
 
 /// Runs the graph in every interleaving, at most `limit` of them, until one fails. The cores are in service from
@@ -78,7 +78,7 @@ fn search(graph: &Arc<RandomGraph>, setup: Setup, limit: u64, chooser: Chooser) 
         traces: 0,
         failure: None,
     };
-    let Some(mut rig) = Rig::new(setup, graph) else { return found };
+    let Some(mut rig) = SoakDevice::new(setup, graph) else { return found };
     let options = explore_options();
     let scenario = Scenario { seed: 0, graph: Arc::clone(graph), setup, options };
     rig.run(options, Chooser::seeded(0));

@@ -4,7 +4,7 @@ use pto_abi::CoreKind;
 use pto_aicore_kernels::dag_value;
 use pto_graph::ElementType;
 
-use super::super::random::Random;
+use super::super::random::RandomStream;
 use super::node_block_shape::NodeBlockShape;
 
 /// Elements from one node's value to the next: each value and each counter has a line of its own, as `dcci`
@@ -13,7 +13,7 @@ pub const STRIDE: u32 = 16;
 
 /// One task of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct GraphNode {
     /// The kind of core that it runs on.
     pub kind: CoreKind,
     /// Indices of the nodes that it waits for, all below its own.
@@ -50,7 +50,7 @@ pub enum EdgesFrom {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomGraph {
     /// The tasks.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// What the values start from.
     pub seed: u64,
     /// When tasks are published.
@@ -61,10 +61,14 @@ pub struct RandomGraph {
 
 impl RandomGraph {
     /// Draws a graph of `tasks` tasks.
-    pub(in super::super) fn draw(random: &mut Random, tasks: u32, kinds: &[CoreKind]) -> Self {
+    pub(in super::super) fn draw(
+        random: &mut RandomStream,
+        tasks: u32,
+        kinds: &[CoreKind],
+    ) -> Self {
         let most = random.pick(&[0, 1, 2, 3, 4, 8]);
         let reach = random.pick(&[1, 2, 4, 8, 40]);
-        let node = |index: u32, random: &mut Random| {
+        let node = |index: u32, random: &mut RandomStream| {
             let wanted = if most == 0 { 0 } else { random.below(most + 1) };
             let mut producers: Vec<u32> = (0..wanted.min(index))
                 .map(|_| index - 1 - random.below(reach).min(index - 1))
@@ -74,7 +78,7 @@ impl RandomGraph {
             if random.below(4) > 0 {
                 producers.dedup();
             }
-            Node { kind: random.pick(kinds), producers, block_shape: None }
+            GraphNode { kind: random.pick(kinds), producers, block_shape: None }
         };
         let nodes = (0..tasks).map(|index| node(index, random)).collect();
         let order = match random.below(6) {
@@ -87,14 +91,14 @@ impl RandomGraph {
     }
 
     /// The nodes from `first` on that are submitted as one range.
-    pub(super) fn range_at(&self, first: usize) -> &[Node] {
+    pub(super) fn range_at(&self, first: usize) -> &[GraphNode] {
         let nodes = self.nodes.get(first..).unwrap_or(&[]);
         let most = match self.order {
             PublishOrder::Ranges(most) => most as usize,
             _ => 0,
         };
         let Some(one) = nodes.first() else { return nodes };
-        let fits = |node: &&Node| {
+        let fits = |node: &&GraphNode| {
             let is_before = |producer: &u32| (*producer as usize) < first;
             node.block_shape.is_none()
                 && node.kind == one.kind
@@ -153,14 +157,14 @@ impl RandomGraph {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::random::Random;
+    use super::super::super::random::RandomStream;
     use super::RandomGraph;
     use pto_abi::CoreKind;
 
     #[test]
     fn graphs_are_acyclic_and_repeat() {
         for seed in 0..200 {
-            let draw = || RandomGraph::draw(&mut Random::new(seed), 40, CoreKind::ALL);
+            let draw = || RandomGraph::draw(&mut RandomStream::new(seed), 40, CoreKind::ALL);
             let graph = draw();
             assert_eq!(graph, draw());
             for (index, node) in (0_u32..).zip(&graph.nodes) {
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_node_can_be_taken_out() {
-        let graph = RandomGraph::draw(&mut Random::new(5), 40, CoreKind::ALL);
+        let graph = RandomGraph::draw(&mut RandomStream::new(5), 40, CoreKind::ALL);
         let less = graph.without(7);
         assert_eq!(less.nodes.len(), 39);
         assert_eq!(less.nodes[6], graph.nodes[6]);

@@ -8,10 +8,10 @@ use pto_abi::runtime::NOBODY;
 
 use super::super::chooser::Chooser;
 use super::super::inject::{Injection, Trouble};
-use super::super::ledger::Rule;
+use super::super::ledger::Invariant;
 use super::super::options::VirtualOptions;
 use super::super::trace::{Event, EventKind, Keep};
-use super::rig::{Rig, RigRun};
+use super::rig::{SoakDevice, SoakRun};
 use super::scenario::Scenario;
 
 /// How a run may end that had this trouble; `None` among them: without a fault. The trouble may be harmless,
@@ -36,10 +36,10 @@ pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
                 &[None]
             }
         }
-        // A campaign records nothing, so that nobody waits for the host.
+        // A campaign records nothing, so that no run waits for the host.
         Trouble::NoFlush | Trouble::NoInvalidate | Trouble::HostSilent => &[None],
         Trouble::CorruptLine => &[Some(Fault::SCHEDULE_TASK_STATE)],
-        // A task without producers is ready by then, and nobody looks at its count any more.
+        // A task without producers is ready by then, and its count is not read any more.
         Trouble::CorruptCount => &[Some(Fault::STALL_DEADLOCK), None],
         Trouble::HostDies => &[Some(Fault::RUN_CANCELLED)],
         Trouble::BuilderStops => &[Some(Fault::STALL_BUILDER)],
@@ -49,7 +49,7 @@ pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
 
 /// Which rule of the campaign a run broke. Two failures with the same cause are taken for the same fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     /// The graph does not fit an arena.
     TooLarge,
     /// The run ended with this fault, or without one, and another end was expected.
@@ -59,7 +59,7 @@ pub enum Cause {
     /// A core is said to have had a task for longer than since the task's doorbell.
     TooOld,
     /// A checker of the machine found this.
-    Violation(Rule),
+    Violation(Invariant),
     /// Not all tasks were completed.
     Incomplete,
     /// A node holds a wrong value, or did not run once.
@@ -70,11 +70,11 @@ pub enum Cause {
 
 /// What was wrong with a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailedRun {
     /// Which of a scenario's runs: 0 with its trouble, 1 without.
     pub run: u32,
     /// Which rule it broke.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// In words.
     pub what: String,
 }
@@ -82,22 +82,22 @@ pub struct Failure {
 /// What was wrong with one run.
 #[derive(Debug)]
 pub(super) struct Wrong {
-    cause: Cause,
+    cause: FailureCause,
     pub(super) what: String,
 }
 
 impl Wrong {
-    fn new(cause: Cause, what: impl Into<String>) -> Self {
+    fn new(cause: FailureCause, what: impl Into<String>) -> Self {
         Self { cause, what: what.into() }
     }
 
     /// The same of a run of this number.
-    pub(super) fn in_run(self, run: u32) -> Failure {
-        Failure { run, cause: self.cause, what: self.what }
+    pub(super) fn in_run(self, run: u32) -> FailedRun {
+        FailedRun { run, cause: self.cause, what: self.what }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FailedRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let run = if self.run == 0 { "the run" } else { "the run after it, without trouble" };
         write!(f, "{run}: {}", self.what)
@@ -128,9 +128,10 @@ const KEPT: Keep = Keep::Events(1 << 20);
 ///
 /// # Errors
 /// What was wrong with one of the runs.
-pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
-    let mut rig = Rig::new(scenario.setup, &scenario.graph)
-        .ok_or_else(|| Wrong::new(Cause::TooLarge, "the graph does not fit an arena").in_run(0))?;
+pub fn try_scenario(scenario: &Scenario) -> Result<Passed, FailedRun> {
+    let mut rig = SoakDevice::new(scenario.setup, &scenario.graph).ok_or_else(|| {
+        Wrong::new(FailureCause::TooLarge, "the graph does not fit an arena").in_run(0)
+    })?;
     let options = VirtualOptions { keep: KEPT, ..scenario.options };
     let first = rig.run(options, Chooser::seeded(options.seed));
     judge(scenario, &rig, &first).map_err(|wrong| wrong.in_run(0))?;
@@ -154,26 +155,27 @@ pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
 }
 
 /// Whether a run is what it must be.
-pub(super) fn judge(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), Wrong> {
+pub(super) fn judge(scenario: &Scenario, rig: &SoakDevice, run: &SoakRun) -> Result<(), Wrong> {
     let injection = scenario.options.injection.filter(|_| run.report.injections > 0);
     let expected = injection.map_or(&[None][..], |injection| expected(injection.trouble));
     if !expected.contains(&run.fault) {
         let expected: Vec<_> = expected.iter().map(|fault| name(*fault)).collect();
         let (found, expected) = (name(run.fault), expected.join(" or "));
-        let what = format!("{found}, where {expected} was expected{}", told(run));
-        return Err(Wrong::new(Cause::End(run.fault), what));
+        let what = format!("{found}, where {expected} was expected{}", details(run));
+        return Err(Wrong::new(FailureCause::End(run.fault), what));
     }
     if let (Some(injection), Some(fault)) = (injection, run.fault)
         && !injection.trouble.is_builders()
         && run.epitaph.core != injection.worker
     {
         let (named, worker) = (run.epitaph.core, injection.worker);
-        let what = format!("{fault:?} names core {named}, and it was core {worker}{}", told(run));
-        return Err(Wrong::new(Cause::WrongCore, what));
+        let what =
+            format!("{fault:?} names core {named}, and it was core {worker}{}", details(run));
+        return Err(Wrong::new(FailureCause::WrongCore, what));
     }
     if had_ns(run).is_some_and(|had_ns| run.epitaph.since_ns > had_ns + A_COMMIT_NS) {
-        let what = format!("a core is blamed for the time of another task{}", told(run));
-        return Err(Wrong::new(Cause::TooOld, what));
+        let what = format!("a core is blamed for the time of another task{}", details(run));
+        return Err(Wrong::new(FailureCause::TooOld, what));
     }
     judge_violations(injection.map(|injection| injection.trouble), run)?;
     judge_end(scenario, rig, run)
@@ -183,7 +185,7 @@ pub(super) fn judge(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), 
 const A_COMMIT_NS: u64 = 1_000;
 
 /// For how long the core that ran too long has had its task, by the machine; `None`: no core did, or its events were not kept.
-fn had_ns(run: &RigRun) -> Option<u64> {
+fn had_ns(run: &SoakRun) -> Option<u64> {
     let epitaph = &run.epitaph;
     let is_it = |event: &&Event| {
         event.kind == EventKind::Dispatched
@@ -200,7 +202,7 @@ fn name(fault: Option<Fault>) -> &'static str {
 }
 
 /// What the epitaph of a run says, in short; nothing, if it ended without a fault.
-fn told(run: &RigRun) -> String {
+fn details(run: &SoakRun) -> String {
     let Some(_) = run.fault else { return String::new() };
     let epitaph = &run.epitaph;
     let number = |number: u32| match number {
@@ -225,7 +227,7 @@ fn told(run: &RigRun) -> String {
 }
 
 /// Which part of the task, for how long by the firmware, and for how long by the machine.
-fn lasted(run: &RigRun) -> String {
+fn lasted(run: &SoakRun) -> String {
     let epitaph = &run.epitaph;
     let mut text = String::new();
     if epitaph.part != 0 {
@@ -241,33 +243,33 @@ fn lasted(run: &RigRun) -> String {
     text
 }
 
-fn judge_violations(trouble: Option<Trouble>, run: &RigRun) -> Result<(), Wrong> {
+fn judge_violations(trouble: Option<Trouble>, run: &SoakRun) -> Result<(), Wrong> {
     // Without maintenance a reader finds old lines: that is what the model is for.
     let unmaintained = matches!(trouble, Some(Trouble::NoFlush | Trouble::NoInvalidate));
     // The book takes a task for ready whose count is wrong, and it is on no list.
     let is_miscounted = matches!(trouble, Some(Trouble::CorruptCount));
     let is_expected = |rule| match rule {
-        Rule::LineOwnership => unmaintained,
-        Rule::Priority => is_miscounted,
+        Invariant::LineOwnership => unmaintained,
+        Invariant::Priority => is_miscounted,
         _ => false,
     };
     let mut violations = run.report.violations.iter();
     match violations.find(|found| !is_expected(found.rule)) {
-        Some(found) => Err(Wrong::new(Cause::Violation(found.rule), found.to_string())),
+        Some(found) => Err(Wrong::new(FailureCause::Violation(found.rule), found.to_string())),
         None => Ok(()),
     }
 }
 
-fn judge_end(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), Wrong> {
+fn judge_end(scenario: &Scenario, rig: &SoakDevice, run: &SoakRun) -> Result<(), Wrong> {
     if run.fault.is_none() {
         let nodes = scenario.graph.nodes.len() as u64;
         if run.report.tasks != nodes {
             let what = format!("{} of {nodes} tasks were completed", run.report.tasks);
-            return Err(Wrong::new(Cause::Incomplete, what));
+            return Err(Wrong::new(FailureCause::Incomplete, what));
         }
         if let Some(node) = rig.wrong_node() {
             let what = format!("node {node} holds a wrong value, or did not run once");
-            return Err(Wrong::new(Cause::WrongValue, what));
+            return Err(Wrong::new(FailureCause::WrongValue, what));
         }
     }
     let setup = &scenario.setup;
@@ -282,7 +284,7 @@ fn judge_end(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), Wrong> 
     let makespan_ns = run.report.makespan_ns;
     if makespan_ns > bound_ns {
         let what = format!("the run took {makespan_ns} ns; its bound is {bound_ns} ns");
-        return Err(Wrong::new(Cause::TooLong, what));
+        return Err(Wrong::new(FailureCause::TooLong, what));
     }
     Ok(())
 }

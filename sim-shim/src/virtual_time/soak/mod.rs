@@ -35,8 +35,8 @@ use super::profile::Profile;
 use crate::os_threads::default_campaign_threads;
 
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
-pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
-pub use judge::{Cause, Failure, Passed, expected, try_scenario};
+pub use graph::{EdgesFrom, GraphNode, PublishOrder, RandomGraph, STRIDE};
+pub use judge::{FailedRun, FailureCause, Passed, expected, try_scenario};
 pub use node_block_shape::{NodeBlockShape, NodePredicate};
 pub use recorded::{OWN_KERNELS, RecordedRun, record};
 pub use scenario::{Scenario, TROUBLES, Troubles};
@@ -72,9 +72,9 @@ pub struct FailedSeed {
     /// Its seed: `Scenario::draw` with the campaign's options gives it again.
     pub seed: u64,
     /// What was wrong.
-    pub failure: Failure,
+    pub failure: FailedRun,
     /// The smallest scenario found that still fails, and how it does.
-    pub shrunk: (Scenario, Failure),
+    pub shrunk: (Scenario, FailedRun),
 }
 
 impl fmt::Display for FailedSeed {
@@ -115,7 +115,7 @@ pub struct SoakReport {
     pub injected: u64,
     /// Scenarios that ended with a fault, as expected of them.
     pub faulted: u64,
-    /// The exclusive or of all trace hashes: whatever the order of the seeds. It is told and compared, and nothing goes by it.
+    /// The exclusive or of all trace hashes: whatever the order of the seeds. It is reported and compared, and nothing goes by it.
     pub hash: u64,
     /// Seeds that failed, in ascending order.
     pub failures: Vec<FailedSeed>,
@@ -144,7 +144,7 @@ impl SoakReport {
 /// Seeds that a thread takes at once.
 const SEEDS_A_TURN: u64 = 64;
 
-/// Runs the scenarios of `seeds`, on several OS threads; `progress` is told now and then how many are done, and says whether
+/// Runs the scenarios of `seeds`, on several OS threads; `progress` is called now and then with how many are done, and says whether
 /// to go on. A campaign that is stopped has tried the first [`SoakReport::seeds`] of them, each completely.
 pub fn soak(
     seeds: Range<u64>,

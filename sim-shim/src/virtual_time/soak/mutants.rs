@@ -6,11 +6,11 @@ use pto_aicpu_fw::{FanoutPolicy, LockFree, Locked};
 
 use super::super::chooser::Chooser;
 use super::super::core::Report;
-use super::super::ledger::Rule;
-use super::super::world::{Ring, World};
+use super::super::ledger::Invariant;
+use super::super::world::{Ring, VirtualDevice};
 use super::super::wrong_core::{Wrong, choose};
 use super::judge::judge;
-use super::rig::Rig;
+use super::rig::SoakDevice;
 use super::scenario::{Scenario, Troubles};
 
 /// A policy like [`LockFree`] with one method changed.
@@ -86,7 +86,7 @@ mutant! {
 fn caught<F: FanoutPolicy>(seeds: u64, by: &str) -> Option<(u64, String)> {
     (0..seeds).find_map(|seed| {
         let scenario = Scenario::draw(seed, 40, Troubles::None);
-        let mut rig = Rig::new(scenario.setup, &scenario.graph)?;
+        let mut rig = SoakDevice::new(scenario.setup, &scenario.graph)?;
         let run = rig.run_with::<F>(scenario.options);
         let wrong = judge(&scenario, &rig, &run).err()?;
         wrong.what.contains(by).then_some((seed, wrong.what))
@@ -138,10 +138,14 @@ fn the_real_policies_are_not() {
 #[test]
 fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
     let scenario = Scenario::draw(1, 4, Troubles::None);
-    let mut rig = Rig::new(scenario.setup, &scenario.graph).unwrap();
-    let mut world =
-        World::new(rig.prepared(), scenario.options, Chooser::seeded(0), std::sync::Arc::default());
-    let rules = |world: &mut World| {
+    let mut rig = SoakDevice::new(scenario.setup, &scenario.graph).unwrap();
+    let mut world = VirtualDevice::new(
+        rig.prepared(),
+        scenario.options,
+        Chooser::seeded(0),
+        std::sync::Arc::default(),
+    );
+    let rules = |world: &mut VirtualDevice| {
         world.ledger.take_violations().0.iter().map(|found| found.rule).collect::<Vec<_>>()
     };
     world.published(0, 0, 0);
@@ -149,11 +153,11 @@ fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
     assert_eq!(rules(&mut world), []);
     world.ring(0, 5, 0, Ring::Dispatch);
     for task in 1..=2 {
-        // No doorbell was rung, so that what is staged last is what the next one is taken for.
+        // No doorbell was rung, so that the next doorbell is taken for what was staged last.
         world.published(task, 0, 6);
         world.cores[0].arena_lines.stage(1, task, 0, 0);
         world.dispatched(0, 6, 0);
-        let expected: &[Rule] = if task == 1 { &[] } else { &[Rule::FreeCore] };
+        let expected: &[Invariant] = if task == 1 { &[] } else { &[Invariant::FreeCore] };
         assert_eq!(rules(&mut world), expected, "it may have two");
     }
     for _ in 0..9 {
@@ -161,5 +165,5 @@ fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
         world.cores[0].reports.push_back(report);
     }
     world.step_core(0, 7);
-    assert_eq!(rules(&mut world), [Rule::BoundedMemory]);
+    assert_eq!(rules(&mut world), [Invariant::BoundedMemory]);
 }

@@ -3,7 +3,7 @@
 use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::{Comparison, Priority};
 
-use super::super::random::Random;
+use super::super::random::RandomStream;
 use super::setup::Setup;
 
 /// What a node depends on whether it runs: the first cell of one of its producers.
@@ -52,17 +52,17 @@ pub(super) fn room(setup: &Setup, lanes: Lanes) -> u32 {
 
 impl NodeBlockShape {
     /// Draws a block shape for a node with these producers.
-    pub(super) fn draw(random: &mut Random, setup: &Setup, producers: &[u32]) -> Self {
+    pub(super) fn draw(random: &mut RandomStream, setup: &Setup, producers: &[u32]) -> Self {
         Self::draw_of(random, setup, &[1, 2, 3, 6, 7]).for_node(random, producers)
     }
 
     /// As [`draw`](Self::draw), of a block that has several kernels where the device can run one.
-    pub(super) fn draw_with_parts(random: &mut Random, setup: &Setup) -> Self {
+    pub(super) fn draw_with_parts(random: &mut RandomStream, setup: &Setup) -> Self {
         let several: &[u8] = if room(setup, Lanes(3)) > 0 { &[3, 6, 7] } else { &[1, 2, 6] };
         Self::draw_of(random, setup, several)
     }
 
-    fn draw_of(random: &mut Random, setup: &Setup, lanes: &[u8]) -> Self {
+    fn draw_of(random: &mut RandomStream, setup: &Setup, lanes: &[u8]) -> Self {
         let able = lanes.iter().map(|lanes| Lanes(*lanes)).filter(|l| room(setup, *l) > 0);
         let lanes = random.pick(&able.collect::<Vec<_>>());
         let starts_at_once = random.below(3) == 0;
@@ -74,7 +74,7 @@ impl NodeBlockShape {
     }
 
     /// The same for a node with these producers: with a priority, and a predicate now and then.
-    pub(super) fn for_node(self, random: &mut Random, producers: &[u32]) -> Self {
+    pub(super) fn for_node(self, random: &mut RandomStream, producers: &[u32]) -> Self {
         let when = (random.below(3) == 0 && !producers.is_empty()).then(|| NodePredicate {
             producer: random.pick(producers),
             comparison: random.pick(Comparison::ALL),

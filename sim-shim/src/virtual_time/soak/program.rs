@@ -6,11 +6,11 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::func;
 use pto_graph::GraphBuilder;
 
-use super::graph::{Node, RandomGraph, STRIDE};
+use super::graph::{GraphNode, RandomGraph, STRIDE};
 
 /// Where a graph's tables are in GM.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct GraphTables {
     pub(super) values: GmAddr,
     pub(super) counters: GmAddr,
     pub(super) producers: GmAddr,
@@ -19,32 +19,32 @@ pub(super) struct Tables {
 /// The builder program of one graph.
 pub(super) struct Program {
     pub(super) graph: Arc<RandomGraph>,
-    pub(super) tables: Tables,
-    /// The first cell of each node, and behind them how many there are.
+    pub(super) tables: GraphTables,
+    /// The first cell of each node, and after them how many there are.
     pub(super) first_cells: Vec<u32>,
     /// Cells that each node reads.
     pub(super) reads: Vec<u32>,
 }
 
 impl Program {
-    /// The program of a graph: whoever reads more than one cell of a producer has read all of them.
-    pub(super) fn of(graph: &Arc<RandomGraph>, tables: Tables) -> Self {
+    /// The program of a graph: a task that reads more than one cell of a producer reads all of them.
+    pub(super) fn of(graph: &Arc<RandomGraph>, tables: GraphTables) -> Self {
         let count = |cells: &Vec<u32>| u32::try_from(cells.len()).unwrap_or(u32::MAX);
         let reads = graph.read_cells().iter().map(count).collect();
         Self { graph: Arc::clone(graph), tables, first_cells: graph.first_cells(), reads }
     }
 
     /// The kernel of a node.
-    pub(super) const fn func_id(node: &Node) -> FuncId {
+    pub(super) const fn func_id(node: &GraphNode) -> FuncId {
         match node.kind {
             CoreKind::AIC => func::DAG_NODE_AIC,
             _ => func::DAG_NODE_AIV,
         }
     }
 
-    /// The arguments of node `index`, whose producers stand in the table from `first_producer` on.
+    /// The arguments of node `index`, whose producers are in the table from `first_producer` on.
     pub(super) fn args(&self, index: usize, first_producer: u64) -> [u64; 6] {
-        let Tables { values, counters, producers } = self.tables;
+        let GraphTables { values, counters, producers } = self.tables;
         [
             u64::from(self.first_cells[index] * STRIDE),
             self.graph.seed,

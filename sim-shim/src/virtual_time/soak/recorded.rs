@@ -6,7 +6,7 @@ use pto_abi::{CoreKind, Fault, FuncId};
 
 use super::super::chooser::Chooser;
 use super::super::options::VirtualOptions;
-use super::rig::{Rig, RigRun};
+use super::rig::{SoakDevice, SoakRun};
 use super::scenario::Scenario;
 use super::shaped;
 
@@ -26,20 +26,20 @@ pub struct RecordedRun<'a> {
 pub const OWN_KERNELS: [(FuncId, &str); CoreKind::COUNT] =
     [(shaped::KERNELS[0].0, "part_aic"), (shaped::KERNELS[1].0, "part_aiv")];
 
-/// Makes the run of a scenario that has this number, traced as a whole, and lets `read` look at it: 0 is the run with the scenario's trouble, 1 the one behind it. `None`:
+/// Makes the run of a scenario that has this number, traced as a whole, and lets `read` look at it: 0 is the run with the scenario's trouble, 1 the one after it. `None`:
 /// the graph does not fit an arena.
 pub fn record<R>(
     scenario: &Scenario,
     number: u32,
     read: impl FnOnce(&RecordedRun<'_>) -> R,
 ) -> Option<R> {
-    let mut rig = Rig::traced(scenario.setup, &scenario.graph)?;
+    let mut rig = SoakDevice::traced(scenario.setup, &scenario.graph)?;
     let mut run = rig.run(scenario.options, Chooser::seeded(scenario.options.seed));
     if number > 0 {
         let options = VirtualOptions { injection: None, ..scenario.options };
         run = rig.run(options, run.chooser);
     }
-    let RigRun { fault, epitaph, .. } = run;
+    let SoakRun { fault, epitaph, .. } = run;
     let kinds = [(CoreKind::AIC, scenario.setup.aic), (CoreKind::AIV, scenario.setup.aiv)];
     let cores = kinds.into_iter().flat_map(|(kind, count)| (0..count).map(move |_| kind));
     Some(read(&RecordedRun { arena: rig.arena(), fault, epitaph, cores: cores.collect() }))

@@ -29,7 +29,7 @@ use super::builder::BUILDER;
 use super::derived::HEAP_BYTES;
 use super::graph::{EdgesFrom, RandomGraph, STRIDE};
 use super::image::{NODE_ARGS, image, image_bytes};
-use super::program::{Program, Tables};
+use super::program::{GraphTables, Program};
 use super::setup::{KeepCores, Setup};
 use super::shaped;
 use crate::builders::AnyBuilders;
@@ -48,10 +48,10 @@ const EVENTS_A_PART: u32 = 16;
 /// A line of memory.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([u8; 64]);
+struct CacheLine([u8; 64]);
 
 /// What came of one run.
-pub(super) struct RigRun {
+pub(super) struct SoakRun {
     pub(super) fault: Option<Fault>,
     pub(super) report: VirtualReport,
     pub(super) chooser: Chooser,
@@ -65,9 +65,9 @@ pub(super) struct Snapshot {
 }
 
 /// The device.
-pub(super) struct Rig {
+pub(super) struct SoakDevice {
     // Owns the memory of `arena`; a raw slice, because windows reach it.
-    memory: *mut [Line],
+    memory: *mut [CacheLine],
     arena: Arena<'static>,
     layout: ArenaLayout,
     capacities: Capacities,
@@ -78,15 +78,15 @@ pub(super) struct Rig {
     epochs: Epochs,
 }
 
-impl Drop for Rig {
+impl Drop for SoakDevice {
     fn drop(&mut self) {
         // SAFETY: made by `Box::into_raw` in `new`, and freed only here; runs have ended when `run` returns, and
-        // nobody else has the arena.
+        // the arena is not shared.
         drop(unsafe { Box::from_raw(self.memory) });
     }
 }
 
-impl Rig {
+impl SoakDevice {
     /// A device for one graph; `None`: the graph is too large for an arena.
     pub(super) fn new(setup: Setup, graph: &Arc<RandomGraph>) -> Option<Self> {
         Self::with_rings(setup, graph, TraceCapacities::OFF)
@@ -109,7 +109,7 @@ impl Rig {
         let tasks = u32::try_from(graph.nodes.len()).ok()?;
         let edges = graph.edge_count() as u64;
         let streams = setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
-        // With tensors: the words of a part, itself, its producers, its table, and the word behind.
+        // With tensors: the words of a part, itself, its producers, its table, and the word after them.
         let most = u64::from(NODE_ARGS) + 4;
         let image_bytes = image_bytes(graph);
         let held = setup.window.unwrap_or(tasks);
@@ -146,20 +146,20 @@ impl Rig {
         let counters = values + 8 * nodes;
         let producers = counters + 4 * nodes;
         let total = producers + (4 * reads as u64).next_multiple_of(64);
-        let lines = vec![Line([0; 64]); usize::try_from(total / 64).ok()? + 1];
+        let lines = vec![CacheLine([0; 64]); usize::try_from(total / 64).ok()? + 1];
         let memory = Box::into_raw(lines.into_boxed_slice());
         let start = memory.cast::<u8>();
         let address = GmAddr(start.expose_provenance() as u64);
         // SAFETY: the memory is aligned, it is freed by `drop` only, and everything reaches it through windows.
         let gm = unsafe { GmWindow::from_raw(start, total, address) };
         let Some(arena) = Arena::new(gm, address, layout.total_bytes) else {
-            // SAFETY: made above, and nobody has it.
+            // SAFETY: made above, and not shared.
             drop(unsafe { Box::from_raw(memory) });
             return None;
         };
         let at = |offset| address.offset(offset);
         let tables =
-            Tables { values: at(values), counters: at(counters), producers: at(producers) };
+            GraphTables { values: at(values), counters: at(counters), producers: at(producers) };
         let program = Arc::new(Program::of(graph, tables));
         let (kernels, epochs) = (kernel_table(), Epochs { run: 0, bring_up: 1 });
         let builders = Arc::new(AnyBuilders::sharing(Arc::clone(&program)));
@@ -214,7 +214,7 @@ impl Rig {
     }
 
     /// One run; after a fault the cores are brought up anew.
-    pub(super) fn run(&mut self, options: VirtualOptions, chooser: Chooser) -> RigRun {
+    pub(super) fn run(&mut self, options: VirtualOptions, chooser: Chooser) -> SoakRun {
         self.prepare();
         let (fault, report, chooser) = run_once(self.arena, &self.builders, options, chooser);
         self.landed(fault, report, chooser)
@@ -222,7 +222,7 @@ impl Rig {
 
     /// One run with a fanout policy that may be wrong.
     #[cfg(test)]
-    pub(super) fn run_with<F: FanoutPolicy>(&mut self, options: VirtualOptions) -> RigRun {
+    pub(super) fn run_with<F: FanoutPolicy>(&mut self, options: VirtualOptions) -> SoakRun {
         let launch = self.prepared();
         let chooser = Chooser::seeded(options.seed);
         let beats = Arc::default();
@@ -272,10 +272,10 @@ impl Rig {
         debug_assert!(written.is_some(), "the layout was planned for these capacities");
     }
 
-    fn landed(&mut self, fault: Option<Fault>, report: VirtualReport, chooser: Chooser) -> RigRun {
+    fn landed(&mut self, fault: Option<Fault>, report: VirtualReport, chooser: Chooser) -> SoakRun {
         let is_new = fault.is_some() || self.setup.keeps_cores == KeepCores::Leave;
         self.epochs.bring_up += u32::from(is_new);
-        RigRun { fault, report, chooser, epitaph: self.arena.epitaph() }
+        SoakRun { fault, report, chooser, epitaph: self.arena.epitaph() }
     }
 
     /// The first node whose value or count is not what it must be.
@@ -331,14 +331,14 @@ fn kernel_table() -> Box<[u64; MAX_FUNC_ID]> {
 #[cfg(test)]
 mod tests {
     use super::super::scenario::{Scenario, Troubles};
-    use super::{Chooser, Rig};
+    use super::{Chooser, SoakDevice};
 
     /// A run costs what happens in it. An instance that waits takes a turn and an alarm for each nap, however long the nap lasts.
     #[test]
     fn a_nap_takes_two_turns() {
         for seed in 0..100 {
             let Scenario { graph, setup, options, .. } = Scenario::draw(seed, 40, Troubles::None);
-            let mut rig = Rig::new(setup, &graph).expect("the graph fits");
+            let mut rig = SoakDevice::new(setup, &graph).expect("the graph fits");
             let report = rig.run(options, Chooser::seeded(options.seed)).report;
             let steps: u64 = report.instances.iter().map(|instance| instance.steps).sum();
             let parts: u64 = report.kinds.iter().map(|kind| kind.parts).sum();

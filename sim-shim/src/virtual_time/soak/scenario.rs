@@ -1,4 +1,4 @@
-//! One seeded run: the graph, the device, the options and the trouble that a seed stands for.
+//! One seeded run: the graph, the device, the options and the trouble of a seed.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::super::cost::{COST_ARGS, KernelCosts};
 use super::super::inject::{Injection, Trouble};
 use super::super::options::{Compute, LineModel, VirtualOptions};
 use super::super::profile::Profile;
-use super::super::random::Random;
+use super::super::random::RandomStream;
 use super::super::trace::Keep;
 use super::graph::{EdgesFrom, PublishOrder, RandomGraph};
 use super::setup::{KeepCores, Setup};
@@ -42,7 +42,7 @@ const HARMLESS_DELAY_NS: u64 = 20_000;
 const STALL_BUDGET_NS: u64 = 60_000;
 /// What a program may take to add one task. Schedulers have their turns when it publishes, so that all tasks that it has added before seem to come at once.
 const BUILD_NS: u64 = 1_000;
-/// A core may take this long to answer or, behind its kernel, to stop.
+/// A core may take this long to answer or, after its kernel, to stop.
 const BRING_UP_BUDGET_NS: u64 = 50_000;
 
 /// Runs whose tasks may have parts.
@@ -70,7 +70,7 @@ impl Scenario {
 
     fn draw_of(seed: u64, tasks: u32, trouble: Troubles, variants: &[RuntimeVariant]) -> Self {
         // Neighbouring seeds must not have neighbouring streams.
-        let mut random = Random::new(pto_aicore_kernels::probe::mix(seed));
+        let mut random = RandomStream::new(pto_aicore_kernels::probe::mix(seed));
         let longest_ns = random.pick(&KERNELS_NS);
         let budgets = Budgets::draw(&mut random, (tasks, longest_ns), trouble);
         let is_long = longest_ns == LONG_KERNEL_NS;
@@ -87,7 +87,7 @@ impl Scenario {
         let mut graph = RandomGraph::draw(&mut random, tasks, kinds);
         if setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             // Of a stream of its own, so that the rest of the scenario is as without block shapes.
-            let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed));
+            let mut random = RandomStream::new(pto_aicore_kernels::probe::mix(!seed));
             match random.below(3) {
                 _ if is_long => graph.shape_alike(&mut random, &setup),
                 0 => {}
@@ -108,7 +108,7 @@ impl Scenario {
         };
         if setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             // As above. What goes wrong while the program waits for a value is another class of stall.
-            let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed ^ 1));
+            let mut random = RandomStream::new(pto_aicore_kernels::probe::mix(!seed ^ 1));
             let values = match injection {
                 None => EdgesFrom::TensorsAndValues,
                 Some(_) => EdgesFrom::Tensors,
@@ -151,7 +151,7 @@ struct Budgets {
 
 impl Budgets {
     /// Those of a run of so many tasks whose kernels are so long at most.
-    fn draw(random: &mut Random, (tasks, longest_ns): (u32, u64), trouble: Troubles) -> Self {
+    fn draw(random: &mut RandomStream, (tasks, longest_ns): (u32, u64), trouble: Troubles) -> Self {
         let harmless_ns = match trouble {
             Troubles::None => 0,
             Troubles::Some => HARMLESS_DELAY_NS,
@@ -167,8 +167,8 @@ impl Budgets {
 }
 
 /// How many tasks a window holds that is smaller than the graph, in one of two; `None`: it holds all. The program has to wait for room then, so that schedulers run
-/// beside it, and it must hold what is published together.
-fn draw_window(random: &mut Random, setup: &Setup, order: PublishOrder) -> Option<u32> {
+/// at the same time as it, and it must hold what is published together.
+fn draw_window(random: &mut RandomStream, setup: &Setup, order: PublishOrder) -> Option<u32> {
     let smallest = match order {
         PublishOrder::AtOnce => 16,
         PublishOrder::Ranges(_) => 32,
@@ -179,7 +179,7 @@ fn draw_window(random: &mut Random, setup: &Setup, order: PublishOrder) -> Optio
 }
 
 fn draw_setup(
-    random: &mut Random,
+    random: &mut RandomStream,
     (variants, most_clusters): (&[RuntimeVariant], u32),
     budgets: Budgets,
 ) -> Setup {
@@ -211,7 +211,7 @@ fn draw_setup(
     }
 }
 
-fn draw_injection(random: &mut Random, setup: &Setup, tasks: u32) -> Injection {
+fn draw_injection(random: &mut RandomStream, setup: &Setup, tasks: u32) -> Injection {
     let trouble = random.pick(TROUBLES);
     if trouble.is_builders() && !setup.variant.has_builder() {
         // There is no builder program.

@@ -10,7 +10,7 @@ use pto_aicore_kernels::library::entry::{dag_node_aic, dag_node_aiv};
 use pto_aicore_kernels::{KernelFn, args};
 use pto_graph::{Arg, Predicate, StreamBuilder, TensorTask, TensorView};
 
-use super::super::random::Random;
+use super::super::random::RandomStream;
 use super::graph::{EdgesFrom, PublishOrder, RandomGraph, STRIDE};
 use super::node_block_shape::NodeBlockShape;
 use super::program::Program;
@@ -35,7 +35,7 @@ impl RandomGraph {
     }
 
     /// Gives block shapes to two of three nodes.
-    pub(super) fn shape_up(&mut self, random: &mut Random, setup: &Setup) {
+    pub(super) fn shape_up(&mut self, random: &mut RandomStream, setup: &Setup) {
         for node in &mut self.nodes {
             if random.below(3) > 0 {
                 node.block_shape = Some(NodeBlockShape::draw(random, setup, &node.producers));
@@ -44,7 +44,7 @@ impl RandomGraph {
     }
 
     /// The same, of two shapes alone, with several parts each: what follows one another on a core is alike.
-    pub(super) fn shape_alike(&mut self, random: &mut Random, setup: &Setup) {
+    pub(super) fn shape_alike(&mut self, random: &mut RandomStream, setup: &Setup) {
         let shapes = [(); 2].map(|()| NodeBlockShape::draw_with_parts(random, setup));
         for node in &mut self.nodes {
             if random.below(3) > 0 {
@@ -54,7 +54,12 @@ impl RandomGraph {
     }
 
     /// Takes the edges from tensors, in two of three.
-    pub(super) fn derive_edges(&mut self, random: &mut Random, setup: &Setup, values: EdgesFrom) {
+    pub(super) fn derive_edges(
+        &mut self,
+        random: &mut RandomStream,
+        setup: &Setup,
+        values: EdgesFrom,
+    ) {
         if random.below(3) > 0 {
             // Where schedulers wait for the builder it cannot wait for values.
             let waits = setup.build_mode == BuildMode::SEQUENTIAL;
@@ -65,7 +70,7 @@ impl RandomGraph {
         }
     }
 
-    /// The first cell of each node, and behind them how many there are.
+    /// The first cell of each node, and after them how many there are.
     #[must_use]
     pub fn first_cells(&self) -> Vec<u32> {
         let mut cells = vec![0];
@@ -112,8 +117,8 @@ pub(super) fn add<G: StreamBuilder>(
     let [(cube, _), (vector, _)] = KERNELS;
     let (func, kind) = if has_cube { (cube, CoreKind::AIC) } else { (vector, CoreKind::AIV) };
     let vectors = [vector; 2];
-    let beside = &vectors[..shape.lanes.count() as usize - 1];
-    let task = TensorTask::new(func, kind, &args).mix(beside).blocks(shape.blocks);
+    let others = &vectors[..shape.lanes.count() as usize - 1];
+    let task = TensorTask::new(func, kind, &args).mix(others).blocks(shape.blocks);
     let task = task.priority(shape.priority).after(node.after);
     let task = if shape.starts_at_once { task.sync_start() } else { task };
     let Some(when) = shape.when else { return stream.add_tensor_task(&task) };
@@ -122,14 +127,14 @@ pub(super) fn add<G: StreamBuilder>(
 }
 
 /// A part on a cube core. Arguments: those of `dag_node` with the index of the first cell, then how many kernels a block has,
-/// in bit 8 whether one of them is for a cube core, and from bit 16 on how many words stand before the one behind the arguments.
+/// in bit 8 whether one of them is for a cube core, and from bit 16 on how many words are before the one after the arguments.
 ///
 /// # Safety
 /// As `dag_node_aic`, for every cell of the node.
 unsafe extern "C" fn part_aic(args: *const u64) {
     // SAFETY: the caller keeps the contract.
     let own = unsafe { own_args(args, CoreKind::AIC) };
-    // SAFETY: the cell of this part, which nobody else writes.
+    // SAFETY: the cell of this part, which no other part writes.
     unsafe { dag_node_aic(own.as_ptr()) }
 }
 
@@ -140,19 +145,19 @@ unsafe extern "C" fn part_aic(args: *const u64) {
 unsafe extern "C" fn part_aiv(args: *const u64) {
     // SAFETY: the caller keeps the contract.
     let own = unsafe { own_args(args, CoreKind::AIV) };
-    // SAFETY: the cell of this part, which nobody else writes.
+    // SAFETY: the cell of this part, which no other part writes.
     unsafe { dag_node_aiv(own.as_ptr()) }
 }
 
 /// # Safety
-/// `args` are those of a part, and the word behind them.
+/// `args` are those of a part, and the word after them.
 unsafe fn own_args(args: *const u64, kind: CoreKind) -> [u64; 6] {
     // SAFETY: by this function's contract.
     let words: [u64; PART_ARGS] = unsafe { args::words(args) };
     let [first, seed, values, counters, producers, count, lanes] = words;
-    let behind = args.wrapping_add(PART_ARGS + (lanes >> 16) as usize);
-    // SAFETY: by this function's contract, the word behind the arguments, of which there are so many.
-    let [context] = unsafe { args::words(behind) };
+    let context_word = args.wrapping_add(PART_ARGS + (lanes >> 16) as usize);
+    // SAFETY: by this function's contract, the word after the arguments, of which there are so many.
+    let [context] = unsafe { args::words(context_word) };
     let BlockContext { block, lane, .. } = BlockContext::of(context);
     let lane = if kind == CoreKind::AIC { 0 } else { (lanes >> 8 & 1) + u64::from(lane) };
     let cell = u64::from(block) * (lanes & 0xFF) + lane;

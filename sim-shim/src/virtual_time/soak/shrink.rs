@@ -9,7 +9,7 @@ use pto_aicore_kernels::probe::mix;
 
 use super::super::cost::KernelCosts;
 use super::graph::{EdgesFrom, PublishOrder, RandomGraph};
-use super::judge::{Failure, try_scenario};
+use super::judge::{FailedRun, try_scenario};
 use super::node_block_shape::NodeBlockShape;
 use super::scenario::Scenario;
 
@@ -19,7 +19,7 @@ const WORK: u64 = 300_000;
 const TRIES: u64 = 32;
 
 /// Makes a failing scenario small: the smallest one found that still fails for the same cause, and how it does.
-pub fn shrink(scenario: &Scenario, failure: Failure) -> (Scenario, Failure) {
+pub fn shrink(scenario: &Scenario, failure: FailedRun) -> (Scenario, FailedRun) {
     let mut best = (scenario.clone(), failure);
     let mut work = 0;
     loop {
@@ -35,9 +35,9 @@ pub fn shrink(scenario: &Scenario, failure: Failure) -> (Scenario, Failure) {
 /// The candidate with the first seeds with which it fails for the same cause; `None`: with none of those that are tried.
 fn fails_like(
     candidate: &Scenario,
-    failure: &Failure,
+    failure: &FailedRun,
     work: &mut u64,
-) -> Option<(Scenario, Failure)> {
+) -> Option<(Scenario, FailedRun)> {
     (0..TRIES).find_map(|number| {
         *work += candidate.graph.nodes.len() as u64;
         if *work > WORK {
@@ -113,7 +113,7 @@ fn calmer(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
     })
 }
 
-/// With a node of one kernel on one core in the place of one that has a block shape; else with one block, or without a predicate.
+/// With a node of one kernel on one core instead of one that has a block shape; else with one block, or without a predicate.
 fn plainer(graph: &RandomGraph) -> impl Iterator<Item = RandomGraph> + '_ {
     let changes: [fn(NodeBlockShape) -> Option<NodeBlockShape>; 3] = [
         |_| None,

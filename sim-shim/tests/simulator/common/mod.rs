@@ -17,7 +17,7 @@ use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 use pto_graph::BuilderSet;
 use pto_sim_shim::virtual_time::VirtualOptions;
-use pto_sim_shim::{AnyBuilders, Hosting, Machine, Outcome};
+use pto_sim_shim::{AnyBuilders, Hosting, LaunchOutcome, SimulatedMachine};
 
 /// Memory that stays where it is.
 pub(crate) struct Memory {
@@ -42,14 +42,14 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and nobody holds the Arc any more.
+        // SAFETY: allocated with this layout, and no Arc to it is left.
         unsafe { dealloc(self.start, self.layout) };
     }
 }
 
 /// What a test launches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Options {
+pub(crate) struct LaunchOptions {
     pub(crate) variant: RuntimeVariant,
     pub(crate) build_mode: BuildMode,
     pub(crate) fanout: FanoutStrategy,
@@ -63,7 +63,7 @@ pub(crate) struct Options {
     pub(crate) capacities: Capacities,
 }
 
-impl Default for Options {
+impl Default for LaunchOptions {
     fn default() -> Self {
         Self {
             variant: RuntimeVariant::AICPU_BUILD_GRAPH,
@@ -83,15 +83,19 @@ impl Default for Options {
 
 /// A device with one arena.
 pub(crate) struct Device {
-    machine: Machine,
+    machine: SimulatedMachine,
     pub(crate) arena: Arena<'static>,
-    pub(crate) options: Options,
+    pub(crate) options: LaunchOptions,
     layout: ArenaLayout,
     epochs: Epochs,
 }
 
 impl Device {
-    pub(crate) fn new<B: BuilderSet>(hosting: Hosting, options: Options, builders: B) -> Self {
+    pub(crate) fn new<B: BuilderSet>(
+        hosting: Hosting,
+        options: LaunchOptions,
+        builders: B,
+    ) -> Self {
         let mut options = options;
         if options.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
             && options.capacities.stream == StreamCapacities::OFF
@@ -108,7 +112,7 @@ impl Device {
         let arena = Arena::new(gm, address, layout.total_bytes).unwrap();
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
         let memory: Arc<dyn Any + Send + Sync> = memory;
-        let machine = Machine::of_any(hosting, memory, AnyBuilders::of(builders));
+        let machine = SimulatedMachine::of_any(hosting, memory, AnyBuilders::of(builders));
         let device =
             Self { machine, arena, options, layout, epochs: Epochs { run: 0, bring_up: 1 } };
         device.write("", &[], device.layout.regions[region::GRAPH].bytes);
@@ -155,12 +159,12 @@ impl Device {
         builder: &str,
         orch: &[u64],
         tamper: impl FnOnce(&Self),
-    ) -> Outcome {
+    ) -> LaunchOutcome {
         self.epochs.run += 1;
-        // The image of the last run stands, for a run that runs it again.
-        let stands = self.arena.regions()[region::GRAPH].bytes;
+        // The image of the last run stays loaded, for a run that runs it again.
+        let loaded_bytes = self.arena.regions()[region::GRAPH].bytes;
         let kept = self.layout.regions[region::GRAPH].bytes;
-        self.write(builder, orch, if stands > 0 { stands } else { kept });
+        self.write(builder, orch, if loaded_bytes > 0 { loaded_bytes } else { kept });
         tamper(self);
         let outcome = self.machine.run(self.arena);
         // After a fault the cores have left their loops, or are about to.
@@ -168,7 +172,7 @@ impl Device {
         outcome
     }
 
-    pub(crate) fn run(&mut self, builder: &str, orch: &[u64]) -> Outcome {
+    pub(crate) fn run(&mut self, builder: &str, orch: &[u64]) -> LaunchOutcome {
         self.run_tampered(builder, orch, |_| {})
     }
 

@@ -1,4 +1,4 @@
-//! Graph images: what stands in the arena after loading, and that it runs again without being loaded.
+//! Graph images: what is in the arena after loading, and that it runs again without being loaded.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::CLOSED;
 use pto_abi::{CoreKind, Fault, RuntimeVariant};
 use pto_aicpu_fw::fanout::ConsumerWalk;
-use pto_sim_shim::Outcome;
+use pto_sim_shim::LaunchOutcome;
 
 use super::dag::{self, Dag};
 use super::image::bytes_of;
 use super::ways::{check, for_every_hosting, options, run_image};
-use crate::common::{Device, Options};
+use crate::common::{Device, LaunchOptions};
 
-fn host_builds() -> Options {
-    Options { variant: RuntimeVariant::HOST_BUILD_GRAPH, ..options() }
+fn host_builds() -> LaunchOptions {
+    LaunchOptions { variant: RuntimeVariant::HOST_BUILD_GRAPH, ..options() }
 }
 
-/// Runs what stands, after `tamper`.
-fn run_again(device: &mut Device, tamper: impl FnOnce(&Device)) -> Outcome {
+/// Runs the loaded image again, after `tamper`.
+fn run_again(device: &mut Device, tamper: impl FnOnce(&Device)) -> LaunchOutcome {
     device.run_tampered("", &[], |device| {
         let mut config = device.arena.config();
         config.flags |= RunFlags::RUN_AGAIN.bits();
@@ -39,7 +39,7 @@ fn graphs() -> Vec<Arc<Dag>> {
     random
 }
 
-/// The edges that stand in the arena, from both sides.
+/// The edges that are in the arena, from both sides.
 fn check_lines(device: &Device, dag: &Dag) {
     let regions = device.arena.regions();
     let tasks = device.arena.tasks(regions[region::TASKS]).unwrap();
@@ -105,7 +105,7 @@ fn what_does_not_stand_does_not_run_again() {
         check(device, &one);
         // Another image where that of `one` was.
         check_refused(device, Fault::GRAPH_NOT_LOADED, write);
-        // It was told from `one` before it was lost.
+        // It differed from `one` before it was lost.
         check(device, &one);
         // A task that the run before has not completed.
         check_refused(device, Fault::GRAPH_NOT_LOADED, |device| {

@@ -7,30 +7,31 @@ use pto_sim_shim::Hosting;
 
 use super::dag::{self, Dag};
 use super::ways::{check, device, for_every_hosting, named, options};
-use crate::common::Options;
+use crate::common::LaunchOptions;
 
 #[test]
 fn two_to_sixteen_instances() {
     let dag = Dag::random(21, 150);
     for aicpu in [2, 3, 5, 8, 16] {
         for variant in RuntimeVariant::ALL {
-            let options = Options { aicpu, aic: 16, aiv: 32, variant: *variant, ..options() };
+            let options = LaunchOptions { aicpu, aic: 16, aiv: 32, variant: *variant, ..options() };
             named(&format!("{aicpu} instances, {variant}"), || {
                 for_every_hosting(options, |device| check(device, &dag));
             });
         }
     }
-    let options = Options { aicpu: 1, variant: RuntimeVariant::HOST_BUILD_GRAPH, ..options() };
+    let options =
+        LaunchOptions { aicpu: 1, variant: RuntimeVariant::HOST_BUILD_GRAPH, ..options() };
     for_every_hosting(options, |device| check(device, &dag));
 }
 
 #[test]
 fn one_core() {
     let dag = Dag::new(dag::wavefront(8), &[CoreKind::AIC]);
-    let options = Options { aicpu: 2, aic: 1, aiv: 0, ..options() };
+    let options = LaunchOptions { aicpu: 2, aic: 1, aiv: 0, ..options() };
     for_every_hosting(options, |device| check(device, &dag));
     let dag = Dag::new(dag::wavefront(8), &[CoreKind::AIV]);
-    let options = Options { aicpu: 2, aic: 0, aiv: 1, ..options };
+    let options = LaunchOptions { aicpu: 2, aic: 0, aiv: 1, ..options };
     for_every_hosting(options, |device| check(device, &dag));
 }
 
@@ -38,7 +39,7 @@ fn one_core() {
 fn odd_numbers_of_cores() {
     let dag = Dag::random(22, 150);
     for (aicpu, aic, aiv) in [(4, 3, 7), (3, 7, 3), (4, 5, 1), (6, 43, 85)] {
-        let options = Options { aicpu, aic, aiv, ..options() };
+        let options = LaunchOptions { aicpu, aic, aiv, ..options() };
         named(&format!("{aicpu} + {aic} + {aiv}"), || {
             for_every_hosting(options, |device| check(device, &dag));
         });
@@ -49,7 +50,7 @@ fn odd_numbers_of_cores() {
 #[test]
 fn a_full_die_does_not_stall() {
     let dags = [Dag::random(23, 1_500), Dag::new(dag::wavefront(30), CoreKind::ALL)];
-    let options = Options { aicpu: 4, aic: 24, aiv: 48, stall_budget_ms: 5_000, ..options() };
+    let options = LaunchOptions { aicpu: 4, aic: 24, aiv: 48, stall_budget_ms: 5_000, ..options() };
     for_every_hosting(options, |device| dags.iter().for_each(|dag| check(device, dag)));
 }
 

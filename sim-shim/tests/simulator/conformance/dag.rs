@@ -18,14 +18,10 @@ pub(crate) struct Dag {
     counters: Vec<AtomicU32>,
 }
 
-/// splitmix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(1);
-        usize::try_from(pto_aicore_kernels::probe::mix(self.0) % bound.max(1) as u64).unwrap()
-    }
+/// A number below `bound`: the next one of a splitmix64 generator with this state.
+fn draw_below(state: &mut u64, bound: usize) -> usize {
+    *state = state.wrapping_add(1);
+    usize::try_from(pto_aicore_kernels::probe::mix(*state) % bound.max(1) as u64).unwrap()
 }
 
 impl Dag {
@@ -41,13 +37,13 @@ impl Dag {
     }
 
     pub(crate) fn random(seed: u64, nodes: usize) -> Arc<Self> {
-        let random = &mut Random(seed << 32);
+        let state = &mut (seed << 32);
         let producers = (0..nodes).map(|node| {
-            let mut chosen: Vec<u32> = (0..random.below(5).min(node))
+            let mut chosen: Vec<u32> = (0..draw_below(state, 5).min(node))
                 .map(|_| {
                     // Mostly near ones, now and then any.
-                    let back = if random.below(8) == 0 { node } else { node.min(12) };
-                    u32::try_from(node - 1 - random.below(back)).unwrap()
+                    let back = if draw_below(state, 8) == 0 { node } else { node.min(12) };
+                    u32::try_from(node - 1 - draw_below(state, back)).unwrap()
                 })
                 .collect();
             chosen.sort_unstable();
@@ -55,7 +51,7 @@ impl Dag {
             chosen
         });
         let producers = producers.collect();
-        let kinds: Vec<CoreKind> = (0..97).map(|_| CoreKind::ALL[random.below(2)]).collect();
+        let kinds: Vec<CoreKind> = (0..97).map(|_| CoreKind::ALL[draw_below(state, 2)]).collect();
         Self::new(producers, &kinds)
     }
 
@@ -118,12 +114,12 @@ impl Dag {
     /// Makes the graph known to the builder program; returns its orchestration word.
     pub(crate) fn register(self: &Arc<Self>) -> u64 {
         let mut known = DAGS.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = known.iter().position(|dag| Arc::ptr_eq(dag, self));
-        let place = place.unwrap_or_else(|| {
+        let index = known.iter().position(|dag| Arc::ptr_eq(dag, self));
+        let index = index.unwrap_or_else(|| {
             known.push(Arc::clone(self));
             known.len() - 1
         });
-        place as u64
+        index as u64
     }
 
     /// Submits every node.
@@ -152,8 +148,8 @@ static DAGS: Mutex<Vec<Arc<Dag>>> = Mutex::new(Vec::new());
 /// Builds the graph whose number is the orchestration word.
 pub(crate) fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let word = graph.orch_args().first().copied().ok_or(Fault::BUILD_ORCH_ARGS)?;
-    let place = usize::try_from(word).unwrap_or(usize::MAX);
-    let known = DAGS.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned();
+    let index = usize::try_from(word).unwrap_or(usize::MAX);
+    let known = DAGS.lock().unwrap_or_else(PoisonError::into_inner).get(index).cloned();
     let dag = known.ok_or(Fault::BUILD_ORCH_ARGS)?;
     Ok(dag.submit_to(graph)?)
 }

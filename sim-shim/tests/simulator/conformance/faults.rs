@@ -7,11 +7,11 @@ use pto_abi::symbol::symbol;
 use pto_abi::{CoreKind, Fault, FuncId, TaskId};
 use pto_aicore_kernels::func;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
-use pto_sim_shim::Outcome;
+use pto_sim_shim::LaunchOutcome;
 
 use super::dag::Dag;
 use super::ways::{check, for_every_hosting, named, options};
-use crate::common::{Device, Options};
+use crate::common::{Device, LaunchOptions};
 
 fn empty_task() -> TaskSpec<'static> {
     TaskSpec::new(func::EMPTY_AIV, CoreKind::AIV, &[])
@@ -64,7 +64,7 @@ pub(crate) fn forgets_to_publish<G: GraphBuilder>(graph: &mut G) -> Result<(), B
 }
 
 /// What a builder must end in: its fault, and what `check` finds in the epitaph.
-struct Case {
+struct FaultCase {
     builder: &'static str,
     fault: Fault,
     task: u32,
@@ -72,36 +72,36 @@ struct Case {
     detail: [u64; 2],
 }
 
-const CASES: &[Case] = &[
-    Case {
+const CASES: &[FaultCase] = &[
+    FaultCase {
         builder: "code",
         fault: Fault::BUILD_FAILED,
         task: NOBODY,
         func_id: NOBODY,
         detail: [u64::MAX - 40, 0],
     },
-    Case {
+    FaultCase {
         builder: "unknown_func",
         fault: Fault::BUILD_UNKNOWN_FUNC,
         task: 0,
         func_id: 1024,
         detail: [1024, 1023],
     },
-    Case {
+    FaultCase {
         builder: "missing_kernel",
         fault: Fault::BUILD_KERNEL_MISSING,
         task: 0,
         func_id: 999,
         detail: [999, 0],
     },
-    Case {
+    FaultCase {
         builder: "not_published",
         fault: Fault::BUILD_NOT_PUBLISHED,
         task: 1,
         func_id: NOBODY,
         detail: [0, 0],
     },
-    Case {
+    FaultCase {
         builder: "nobody",
         fault: Fault::BUILD_NO_BUILDER,
         task: NOBODY,
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
 
 /// The fault is the run's, the epitaph is that of this fault, and the device goes on.
 #[track_caller]
-fn check_fault(device: &mut Device, outcome: &Outcome, fault: Fault, good: &Arc<Dag>) {
+fn check_fault(device: &mut Device, outcome: &LaunchOutcome, fault: Fault, good: &Arc<Dag>) {
     assert_eq!(outcome.fault, Some(fault));
     assert!(!outcome.arena_lost);
     assert!(device.arena.fault().epitaph_is_sealed());
@@ -146,7 +146,10 @@ fn a_builder_that_panics() {
         for _ in 0..3 {
             let start = std::time::Instant::now();
             let outcome = device.run("panics", &[]);
-            assert!(start.elapsed().as_secs() < 5, "nobody waits for an instance that is gone");
+            assert!(
+                start.elapsed().as_secs() < 5,
+                "the run does not wait for an instance that is gone"
+            );
             check_fault(device, &outcome, Fault::RUN_PANIC, &good);
         }
     });
@@ -209,7 +212,7 @@ fn a_wrong_header_is_refused_and_the_next_launch_is_not() {
 #[test]
 fn a_cycle_is_a_deadlock_that_is_named() {
     let good = Dag::random(37, 30);
-    for_every_hosting(Options { stall_budget_ms: 150, ..options() }, |device| {
+    for_every_hosting(LaunchOptions { stall_budget_ms: 150, ..options() }, |device| {
         let outcome = device.run("cycle", &[]);
         let epitaph = device.arena.epitaph();
         assert_eq!(outcome.fault, Some(Fault::STALL_DEADLOCK));

@@ -9,7 +9,7 @@ use pto_graph::GraphParts;
 
 use super::dag::{self, Dag};
 use super::ways::{check, for_every_hosting, named, options, run_image};
-use crate::common::{Device, Options};
+use crate::common::{Device, LaunchOptions};
 
 /// The image, which claims its order, with a header that `change` has changed after everything else was right.
 fn bytes_with(parts: &GraphParts, change: impl FnOnce(&mut GraphHeader)) -> Vec<u8> {
@@ -26,8 +26,8 @@ pub(crate) fn bytes_of(parts: &GraphParts) -> Vec<u8> {
     bytes_with(parts, |_| {})
 }
 
-fn host_builds() -> Options {
-    Options { variant: RuntimeVariant::HOST_BUILD_GRAPH, ..options() }
+fn host_builds() -> LaunchOptions {
+    LaunchOptions { variant: RuntimeVariant::HOST_BUILD_GRAPH, ..options() }
 }
 
 /// The run ends with `fault`, which is in the epitaph, and nothing ran.
@@ -108,9 +108,9 @@ fn every_field_of_a_task() {
             i.tasks[39].arg_count = 129;
         }),
     ];
-    // Sequential: what stands before the wrong task does not run.
+    // Sequential: what is before the wrong task does not run.
     let build_mode = pto_abi::BuildMode::SEQUENTIAL;
-    for_every_hosting(Options { build_mode, ..host_builds() }, |device| {
+    for_every_hosting(LaunchOptions { build_mode, ..host_builds() }, |device| {
         let good = Dag::random(3, 40);
         assert!(good.edges() > 21 && good.parts().tasks[39].edge_count < 39);
         for (number, (fault, change)) in cases.iter().enumerate() {
@@ -136,7 +136,7 @@ fn an_image_that_is_cut_or_damaged_or_too_large_for_the_arena() {
         check(device, &good);
     });
     let capacities = Capacities { tasks: 29, image_bytes: 1 << 16, ..Capacities::default() };
-    for_every_hosting(Options { capacities, ..host_builds() }, |device| {
+    for_every_hosting(LaunchOptions { capacities, ..host_builds() }, |device| {
         check_refused(device, Fault::GRAPH_TASK_COUNT, &bytes_of(&Dag::random(9, 30).parts()));
         assert_eq!(device.arena.epitaph().detail, [30, 29]);
         check(device, &Dag::random(9, 29));

@@ -62,7 +62,10 @@ fn every_instance_logs_into_its_own_ring() {
                 .iter()
                 .any(|(_, text)| text.ends_with("graph of 20 tasks is built"))
         );
-        assert!(messages(device, device.options.aicpu as usize).is_empty(), "nobody is there");
+        assert!(
+            messages(device, device.options.aicpu as usize).is_empty(),
+            "there is no such instance"
+        );
     });
 }
 

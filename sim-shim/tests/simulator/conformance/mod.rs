@@ -16,7 +16,7 @@ use pto_graph::builder_set;
 
 builder_set! {
     /// Every builder program of these tests.
-    struct Builders {
+    struct ConformanceBuilders {
         "dag" => dag::build,
         "logs" => logs::build,
         "code" => faults::returns_a_code,

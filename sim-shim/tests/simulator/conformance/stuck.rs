@@ -9,7 +9,7 @@ use pto_sim_shim::virtual_time::KernelCosts;
 
 use super::dag::Dag;
 use super::ways::{check, device, for_every_hosting, for_every_hosting_with, named, options};
-use crate::common::{Device, Options, hostings};
+use crate::common::{Device, LaunchOptions, hostings};
 
 /// Something waits here, asleep, until the test opens it.
 struct Gate(&'static AtomicU32);
@@ -87,7 +87,7 @@ pub(crate) fn slow_chain<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildErro
 /// Runs `builder` against a closed gate on every hosting at once (they sleep): the arena is lost, within
 /// the budgets, with one of `faults`; the process goes on, with another device.
 fn does_not_return(builder: &str, faults: &[Fault], look: fn(&Device)) {
-    let options = Options {
+    let options = LaunchOptions {
         task_budget_ms: 400,
         stall_budget_ms: 200,
         bring_up_budget_ms: 300,
@@ -139,7 +139,7 @@ fn a_kernel_that_does_not_return_is_named() {
 /// idles: what works is no stall.
 #[test]
 fn slow_kernels_are_no_stall() {
-    for_every_hosting(Options { stall_budget_ms: 50, ..options() }, |device| {
+    for_every_hosting(LaunchOptions { stall_budget_ms: 50, ..options() }, |device| {
         for (count, millis) in [(1, 200), (20, 10)] {
             let outcome = device.run("slow_chain", &[count, millis]);
             assert_eq!(outcome.fault, None, "{count} of {millis} ms: {:?}", device.arena.epitaph());
@@ -151,7 +151,7 @@ fn slow_kernels_are_no_stall() {
 #[test]
 fn the_run_budget_holds() {
     let good = Dag::random(42, 30);
-    let options = Options { run_budget_ms: 100, aicpu: 2, ..options() };
+    let options = LaunchOptions { run_budget_ms: 100, aicpu: 2, ..options() };
     // In virtual time a kernel takes what it is said to cost, however long it sleeps.
     for_every_hosting_with(KernelCosts::Constant(1_000_000), options, |device| {
         check(device, &good);

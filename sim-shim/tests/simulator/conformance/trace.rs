@@ -8,7 +8,7 @@ use pto_sim_shim::Hosting;
 
 use super::dag::Dag;
 use super::ways;
-use crate::common::{Device, Options, hostings};
+use crate::common::{Device, LaunchOptions, hostings};
 
 const RINGS: TraceCapacities =
     TraceCapacities { instances: 4, instance_events: 16, cores: 18, core_events: 16 };
@@ -23,7 +23,7 @@ fn with_rings(device: &Device, flags: RunFlags) {
 fn a_host_that_reads_nothing_is_a_fault_in_every_way_of_hosting() {
     // In virtual time the host is one that the machine knows: `tests/system/troubles.rs`.
     for hosting in hostings().into_iter().filter(|way| !matches!(way, Hosting::Virtual(_))) {
-        let mut options = Options { stall_budget_ms: 400, ..ways::options() };
+        let mut options = LaunchOptions { stall_budget_ms: 400, ..ways::options() };
         options.capacities.trace = RINGS;
         let mut device = ways::device(hosting, options);
         let dag = Dag::random(51, 200);

@@ -8,12 +8,12 @@ use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_sim_shim::virtual_time::{KernelCosts, VirtualOptions};
-use pto_sim_shim::{Hosting, Outcome};
+use pto_sim_shim::{Hosting, LaunchOutcome};
 
-use super::Builders;
+use super::ConformanceBuilders;
 use super::dag::Dag;
 use super::image::bytes_of;
-use crate::common::{Device, Options, hostings};
+use crate::common::{Device, LaunchOptions, hostings};
 
 /// Enough for every graph of these tests.
 pub(crate) const CAPACITIES: Capacities = Capacities {
@@ -27,13 +27,13 @@ pub(crate) const CAPACITIES: Capacities = Capacities {
 };
 
 /// Options with room for every graph.
-pub(crate) fn options() -> Options {
-    Options { capacities: CAPACITIES, ..Options::default() }
+pub(crate) fn options() -> LaunchOptions {
+    LaunchOptions { capacities: CAPACITIES, ..LaunchOptions::default() }
 }
 
 /// A device of these tests.
-pub(crate) fn device(hosting: Hosting, options: Options) -> Device {
-    Device::new(hosting, options, Builders)
+pub(crate) fn device(hosting: Hosting, options: LaunchOptions) -> Device {
+    Device::new(hosting, options, ConformanceBuilders)
 }
 
 /// Runs `body` on a fresh device in each way: hosting x fanout strategy x build mode x variant.
@@ -48,20 +48,21 @@ pub(crate) fn for_every_way(body: impl Fn(&mut Device)) {
         })
     });
     for (hosting, fanout, build_mode, variant) in ways {
-        let mut device = device(hosting, Options { fanout, build_mode, variant, ..options() });
+        let mut device =
+            device(hosting, LaunchOptions { fanout, build_mode, variant, ..options() });
         named(&format!("{hosting}, {fanout}, {build_mode}, {variant}"), || body(&mut device));
     }
 }
 
 /// Runs `body` on a fresh device in each hosting mode.
-pub(crate) fn for_every_hosting(options: Options, body: impl Fn(&mut Device)) {
+pub(crate) fn for_every_hosting(options: LaunchOptions, body: impl Fn(&mut Device)) {
     for_every_hosting_with(VirtualOptions::default().costs, options, body);
 }
 
 /// The same, where kernels take as long in virtual time.
 pub(crate) fn for_every_hosting_with(
     costs: KernelCosts,
-    options: Options,
+    options: LaunchOptions,
     body: impl Fn(&mut Device),
 ) {
     for hosting in hostings() {
@@ -86,7 +87,7 @@ pub(crate) fn named(way: &str, body: impl FnOnce()) {
 }
 
 /// Runs `dag` by the device's variant.
-pub(crate) fn launch(device: &mut Device, dag: &Arc<Dag>) -> Outcome {
+pub(crate) fn launch(device: &mut Device, dag: &Arc<Dag>) -> LaunchOutcome {
     dag.reset();
     match device.options.variant {
         RuntimeVariant::HOST_BUILD_GRAPH => run_image(device, &bytes_of(&dag.parts())),
@@ -110,7 +111,7 @@ pub(crate) fn check(device: &mut Device, dag: &Arc<Dag>) {
 }
 
 /// Runs a graph image; the capacities must hold it.
-pub(crate) fn run_image(device: &mut Device, image: &[u8]) -> Outcome {
+pub(crate) fn run_image(device: &mut Device, image: &[u8]) -> LaunchOutcome {
     device.run_tampered("", &[], |device| {
         let mut regions = device.arena.regions();
         let graph = &mut regions[region::GRAPH];

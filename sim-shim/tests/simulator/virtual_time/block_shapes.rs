@@ -8,7 +8,7 @@ use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, Exploration, KeepCores, Node, NodeBlockShape, PublishOrder, RandomGraph, Setup,
+    EdgesFrom, Exploration, GraphNode, KeepCores, NodeBlockShape, PublishOrder, RandomGraph, Setup,
     explore_states,
 };
 
@@ -20,7 +20,7 @@ fn at_once(lanes: Lanes, blocks: u32) -> NodeBlockShape {
 }
 
 fn graph(shapes: &[NodeBlockShape]) -> Arc<RandomGraph> {
-    let node = |shape: &NodeBlockShape| Node {
+    let node = |shape: &NodeBlockShape| GraphNode {
         kind: CoreKind::AIC,
         producers: Vec::new(),
         block_shape: Some(*shape),
@@ -45,7 +45,7 @@ fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Set
     }
 }
 
-/// In every order of steps, each state once; of the builder too where it runs beside the schedulers.
+/// In every order of steps, each state once; of the builder too where it runs at the same time as the schedulers.
 fn explored(shapes: &[NodeBlockShape], device: Setup) -> Exploration {
     let found = explore_states(&graph(shapes), device, 400_000);
     let Exploration { runs, orders, states, .. } = &found;
@@ -105,7 +105,7 @@ mod right {
     fn two_schedulers_while_the_builder_builds() {
         let two = device(2, (2, 0), BuildMode::CONCURRENT);
         in_every_order(&[at_once(CUBE, 2); 2], two);
-        // The second one takes the place of the first one at the gate, as long as that has no core.
+        // The second one displaces the first one at the gate, as long as that has no core.
         let [low, high] = [Priority::LOW, Priority::HIGH]
             .map(|p| NodeBlockShape { priority: p, ..at_once(CUBE, 2) });
         in_every_order(&[low, high], two);
@@ -115,8 +115,8 @@ mod right {
     #[test]
     fn a_builder_under_way_has_a_state() {
         let predicate = NodePredicate { producer: 0, comparison: Comparison::NOT_EQUAL, value: 0 };
-        let behind = NodeBlockShape { when: Some(predicate), ..spread(CUBE, 1) };
-        for second in [behind, at_once(CUBE, 1)] {
+        let predicated = NodeBlockShape { when: Some(predicate), ..spread(CUBE, 1) };
+        for second in [predicated, at_once(CUBE, 1)] {
             let mut graph = RandomGraph::clone(&graph(&[at_once(CUBE, 1), second]));
             graph.nodes[1].producers = second.when.iter().map(|when| when.producer).collect();
             let (graph, device) = (Arc::new(graph), device(1, (2, 0), BuildMode::CONCURRENT));

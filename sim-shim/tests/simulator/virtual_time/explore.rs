@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Setup, explore, explore_bring_up,
+    EdgesFrom, GraphNode, KeepCores, PublishOrder, RandomGraph, Setup, explore, explore_bring_up,
     explore_states,
 };
 
 /// AIC: one core a cluster, so that two schedulers need no more than two cores.
 fn graph(producers: &[&[u32]]) -> Arc<RandomGraph> {
-    let node = |producers: &&[u32]| Node {
+    let node = |producers: &&[u32]| GraphNode {
         kind: CoreKind::AIC,
         producers: producers.to_vec(),
         block_shape: None,

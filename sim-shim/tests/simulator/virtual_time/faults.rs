@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, RuntimeVariant};
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Scenario, Setup, TROUBLES, try_scenario,
+    EdgesFrom, GraphNode, KeepCores, PublishOrder, RandomGraph, Scenario, Setup, TROUBLES,
+    try_scenario,
 };
 use pto_sim_shim::virtual_time::{
     Injection, KernelCosts, LineModel, Profile, Trouble, VirtualOptions,
@@ -16,7 +17,7 @@ fn rows() -> Arc<RandomGraph> {
     let node = |index: u32| {
         let row = index / 6;
         let producers = if row == 0 { vec![] } else { (6 * row - 6..6 * row).collect() };
-        Node { kind: CoreKind::AIV, producers, block_shape: None }
+        GraphNode { kind: CoreKind::AIV, producers, block_shape: None }
     };
     let nodes = (0..24).map(node).collect();
     Arc::new(RandomGraph { nodes, seed: 3, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })

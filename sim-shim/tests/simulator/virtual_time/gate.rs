@@ -1,6 +1,6 @@
 //! Who goes first where tasks have priorities and tasks gather cores: small cases, in virtual time.
 
-use crate::common::{Device, Options};
+use crate::common::{Device, LaunchOptions};
 use pto_abi::arena::Capacities;
 use pto_abi::{BuildMode, CoreKind, FuncId, RuntimeVariant, TaskId};
 use pto_aicore_kernels::func;
@@ -23,7 +23,7 @@ const WINDOW: u32 = 16;
 const STREAM: u32 = 200;
 
 builder_set! {
-    struct Programs {}
+    struct GatePrograms {}
     stream {
         "beside_chains" => beside_chains, "higher_later" => higher_later, "stream" => a_stream,
         "every_kind" => every_kind
@@ -73,7 +73,7 @@ fn higher_later<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 /// While 0 and 1 have the vector cores come 2, of low priority, which starts two blocks at once if the argument says so, and many
-/// behind it, plain or of high priority.
+/// after it, plain or of high priority.
 fn a_stream<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [is_sync, is_high] = [0, 1].map(|at| stream.orch_args()[at] == 1);
     for _ in 0..2 {
@@ -124,16 +124,16 @@ fn run_seeded(builder: &str, orch_args: &[u64], build_mode: BuildMode, seed: u64
         ..VirtualOptions::default()
     };
     let tasks = if build_mode == BuildMode::CONCURRENT { WINDOW } else { 1_024 };
-    let shape = Options {
+    let shape = LaunchOptions {
         variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
         build_mode,
         aicpu: 2,
         aic: 1,
         aiv: 2,
         capacities: Capacities { tasks, log_entries: 4, ..Capacities::default() }.streamed_whole(),
-        ..Options::default()
+        ..LaunchOptions::default()
     };
-    let mut device = Device::new(Hosting::Virtual(options), shape, Programs);
+    let mut device = Device::new(Hosting::Virtual(options), shape, GatePrograms);
     let outcome = device.run(builder, orch_args);
     assert_eq!(outcome.fault, None);
     let report = *outcome.virtual_report.expect("the mode is virtual");

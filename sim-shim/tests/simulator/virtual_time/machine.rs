@@ -1,16 +1,16 @@
-//! Hosting mode `virtual` behind `Machine`: the same graphs as in every mode, determinism, and what the clock says.
+//! Hosting mode `virtual` of `SimulatedMachine`: the same graphs as in every mode, determinism, and what the clock says.
 
 use super::graphs::Patterns;
-use crate::common::{Device, Options};
+use crate::common::{Device, LaunchOptions};
 use pto_abi::arena::Capacities;
 use pto_abi::sync::{AtomicU32, AtomicU64};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy};
 use pto_aicore_kernels::func;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_sim_shim::virtual_time::{
-    EventKind, Keep, KernelCosts, LineModel, Profile, Rule, VirtualOptions, VirtualReport,
+    EventKind, Invariant, Keep, KernelCosts, LineModel, Profile, VirtualOptions, VirtualReport,
 };
-use pto_sim_shim::{Hosting, Outcome};
+use pto_sim_shim::{Hosting, LaunchOutcome};
 
 const SHAPES: [&str; 4] = ["chain", "independent", "fork_join", "wavefront"];
 
@@ -26,12 +26,12 @@ fn capacities(tasks: u32) -> Capacities {
     }
 }
 
-fn device(options: VirtualOptions, tasks: u32, shape: Options) -> Device {
-    let shape = Options { capacities: capacities(tasks), ..shape };
+fn device(options: VirtualOptions, tasks: u32, shape: LaunchOptions) -> Device {
+    let shape = LaunchOptions { capacities: capacities(tasks), ..shape };
     Device::new(Hosting::Virtual(options), shape, Patterns)
 }
 
-fn report(outcome: Outcome) -> VirtualReport {
+fn report(outcome: LaunchOutcome) -> VirtualReport {
     assert_eq!((outcome.fault, outcome.arena_lost), (None, false));
     let report = *outcome.virtual_report.expect("the mode is virtual");
     assert_eq!(report.violation_count, 0, "{:?}", report.violations);
@@ -49,7 +49,7 @@ fn every_shape_in_every_mode_runs_and_can_be_repeated() {
             for &fanout in FanoutStrategy::ALL {
                 let costs = KernelCosts::Drawn { low: 100, high: 9_000, seed: 3 };
                 let options = VirtualOptions { profile, costs, ..VirtualOptions::default() };
-                let shape = Options { build_mode, fanout, ..Options::default() };
+                let shape = LaunchOptions { build_mode, fanout, ..LaunchOptions::default() };
                 let mut device = device(options, 1_000, shape);
                 let mut tasks = 0;
                 for name in SHAPES.into_iter().chain(SHAPES) {
@@ -66,7 +66,7 @@ fn a_seed_is_a_trace() {
     let run = |seed, name| {
         let costs = KernelCosts::Constant(1_000);
         let options = VirtualOptions { seed, costs, ..VirtualOptions::default() };
-        let mut device = device(options, 2_000, Options::default());
+        let mut device = device(options, 2_000, LaunchOptions::default());
         let first = report(device.run(name, &[2_000]));
         let second = report(device.run(name, &[2_000]));
         (first, second)
@@ -85,7 +85,7 @@ fn a_seed_is_a_trace() {
 fn on_the_ideal_machine_time_is_that_of_the_graph() {
     let costs = KernelCosts::Constant(700);
     let options = VirtualOptions { profile: Profile::ideal(), costs, ..VirtualOptions::default() };
-    let shape = Options { aic: 2, aiv: 4, aicpu: 2, ..Options::default() };
+    let shape = LaunchOptions { aic: 2, aiv: 4, aicpu: 2, ..LaunchOptions::default() };
     let mut device = device(options, 1_000, shape);
     let chain = report(device.run("chain", &[100]));
     assert_eq!((chain.graph_ns, chain.critical_path_ns), (70_000, 70_000));
@@ -101,7 +101,7 @@ fn on_the_ideal_machine_time_is_that_of_the_graph() {
 fn on_the_a2a3_a_chain_pays_every_latency() {
     let costs = KernelCosts::Constant(5_000);
     let options = VirtualOptions { costs, ..VirtualOptions::default() };
-    let mut device = device(options, 1_000, Options::default());
+    let mut device = device(options, 1_000, LaunchOptions::default());
     let chain = report(device.run("chain", &[1_000]));
     let per_task = chain.graph_ns / 1_000;
     // Doorbell 140, switch 800, finish to visible 600 on average, about 50 until the next poll, and the scheduler's own
@@ -202,7 +202,7 @@ fn the_instructions_are_those_of_the_image() {
 #[test]
 fn events_tell_the_life_of_every_task() {
     let options = VirtualOptions { keep: Keep::Events(100_000), ..VirtualOptions::default() };
-    let mut device = device(options, 500, Options::default());
+    let mut device = device(options, 500, LaunchOptions::default());
     let wavefront = report(device.run("wavefront", &[400]));
     let order = [
         EventKind::Published,
@@ -224,7 +224,7 @@ fn events_tell_the_life_of_every_task() {
     assert_eq!(wavefront.events_dropped, 0);
 }
 
-/// Two nodes of a graph without edges, whose values stand in one line.
+/// Two nodes of a graph without edges, whose values are in one line.
 fn neighbours<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let [values, counters, stride] = *graph.orch_args() else { return Err(BuildError::Failed(1)) };
     for node in 0..2 {
@@ -246,14 +246,14 @@ fn two_cores_that_write_one_line_are_found() {
         [values.as_ptr().expose_provenance(), counters.as_ptr().expose_provenance()];
     let violations = |stride, lines| {
         let options = VirtualOptions { lines, ..VirtualOptions::default() };
-        let shape = Options { capacities: capacities(10), ..Options::default() };
+        let shape = LaunchOptions { capacities: capacities(10), ..LaunchOptions::default() };
         let mut device = Device::new(Hosting::Virtual(options), shape, Neighbours);
         let outcome = device.run("neighbours", &[values as u64, counters as u64, stride]);
         assert_eq!(outcome.fault, None, "the host's memory is coherent");
         outcome.virtual_report.unwrap().violations
     };
     let found = violations(1, LineModel::Results);
-    assert!(found.iter().all(|violation| violation.rule == Rule::LineOwnership));
+    assert!(found.iter().all(|violation| violation.rule == Invariant::LineOwnership));
     assert!(!found.is_empty() && found[0].what.contains("another core is writing"), "{found:?}");
     assert_eq!(violations(16, LineModel::Results), [], "in lines of their own");
     assert_eq!(violations(1, LineModel::Handshake), [], "not looked at");

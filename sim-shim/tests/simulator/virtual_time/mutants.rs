@@ -4,7 +4,7 @@
 use pto_abi::Fault;
 use pto_aicpu_fw::mutant::{Mutant, choose};
 use pto_sim_shim::virtual_time::SoakOptions;
-use pto_sim_shim::virtual_time::soak::{Cause, Scenario, Troubles, try_scenario};
+use pto_sim_shim::virtual_time::soak::{FailureCause, Scenario, Troubles, try_scenario};
 
 use super::soak::{SEEDS_OF_A_CAMPAIGN, parts_behind_parts};
 
@@ -58,5 +58,8 @@ fn a_watchdog_that_takes_one_part_for_another_is_found() {
     choose(Mutant::None);
     println!("{blamed} of 20 machine seeds, and a campaign: {found:?}");
     assert!(blamed > 5, "{blamed} of 20 machine seeds");
-    assert_eq!(found.map(|failure| failure.cause), Some(Cause::End(Some(Fault::STALL_CORE))));
+    assert_eq!(
+        found.map(|failure| failure.cause),
+        Some(FailureCause::End(Some(Fault::STALL_CORE)))
+    );
 }

@@ -1,12 +1,12 @@
 //! What the machine counts as overhead of tasks with shapes: small cases whose values can be worked out by hand.
 
-use crate::common::{Device, Options};
+use crate::common::{Device, LaunchOptions};
 use pto_abi::{BuildMode, CoreKind, FuncId, RuntimeVariant};
 use pto_aicore_kernels::func;
 use pto_graph::{BuildError, Priority, StreamBuilder, TensorTask, builder_set};
 use pto_sim_shim::Hosting;
 use pto_sim_shim::virtual_time::{
-    Compute, KernelCosts, KindReport, KindTime, Profile, Span, VirtualOptions,
+    Compute, CostRange, KernelCosts, KindReport, KindTime, Profile, VirtualOptions,
 };
 
 const CUBE: FuncId = func::DAG_NODE_AIC;
@@ -16,7 +16,7 @@ const KERNEL_NS: u64 = 1_000;
 const SLOW: FuncId = func::ADD;
 
 builder_set! {
-    struct Programs {}
+    struct OverheadPrograms {}
     stream { "mix" => mix, "mix_behind" => mix_behind, "two_behind" => two_behind, "either" => either }
 }
 
@@ -59,22 +59,22 @@ fn either<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 /// One cluster, everything free but barriers; the kinds, and how long the graph took.
 fn run(builder: &str, barrier_ns: u64) -> ([KindTime; 2], u64) {
-    let barrier_ns = Span { low: barrier_ns, high: barrier_ns };
+    let barrier_ns = CostRange { low: barrier_ns, high: barrier_ns };
     let profile = Box::leak(Box::new(Profile { barrier_ns, ..Profile::ideal().clone() }));
     let mut by_func = vec![KERNEL_NS; 1 + SLOW.index().max(CUBE.index()).max(VECTOR.index())];
     by_func[SLOW.index()] = 3 * KERNEL_NS;
     let costs = KernelCosts::Table { by_func: by_func.leak(), fallback: KERNEL_NS };
     let compute = Compute::Off;
     let options = VirtualOptions { profile, costs, compute, ..VirtualOptions::default() };
-    let shape = Options {
+    let shape = LaunchOptions {
         variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
         build_mode: BuildMode::SEQUENTIAL,
         aicpu: 2,
         aic: 1,
         aiv: 2,
-        ..Options::default()
+        ..LaunchOptions::default()
     };
-    let mut device = Device::new(Hosting::Virtual(options), shape, Programs);
+    let mut device = Device::new(Hosting::Virtual(options), shape, OverheadPrograms);
     let outcome = device.run(builder, &[]);
     assert_eq!(outcome.fault, None);
     let report = outcome.virtual_report.expect("the mode is virtual");
@@ -117,7 +117,7 @@ fn a_core_that_is_gathered_while_another_task_could_have_it_is_overhead() {
 #[test]
 fn one_vector_kernel_goes_to_either_vector_core_of_the_cluster() {
     let ([aic, aiv], graph_ns) = run("either", 0);
-    assert_eq!(graph_ns, 3 * KERNEL_NS, "two blocks one after the other beside the slow kernel");
+    assert_eq!(graph_ns, 3 * KERNEL_NS, "two blocks one after the other during the slow kernel");
     assert_eq!((aic.overhead_ns, aiv.overhead_ns), (0, 0));
     assert_eq!((aic.unfit_core_ns, aiv.unfit_core_ns), (KERNEL_NS, 0));
 }

@@ -12,7 +12,7 @@ use pto_aicore_kernels::func;
 use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, NodeBlockShape, PublishOrder, RandomGraph, Scenario, Setup,
+    EdgesFrom, GraphNode, KeepCores, NodeBlockShape, PublishOrder, RandomGraph, Scenario, Setup,
     Troubles, record, replay, shrink, try_scenario,
 };
 use pto_sim_shim::virtual_time::{
@@ -93,13 +93,13 @@ fn a_seed_replays() {
 
 #[test]
 fn progress_is_told() {
-    let told = std::sync::Mutex::new(0);
+    let most_done = std::sync::Mutex::new(0);
     soak(0..200, &threads(2), |done| {
-        let mut most = told.lock().unwrap();
+        let mut most = most_done.lock().unwrap();
         *most = done.max(*most);
         ControlFlow::Continue(())
     });
-    assert_eq!(*told.lock().unwrap(), 200);
+    assert_eq!(*most_done.lock().unwrap(), 200);
 }
 
 /// What a campaign that was stopped says is what one of as many seeds says: none of them was left out.
@@ -140,7 +140,7 @@ pub(crate) fn parts_behind_parts(seed: u64) -> Scenario {
             when: None,
         };
         let block_shape = (lanes > 0).then(|| shape(lanes));
-        Node { kind, producers: producers.to_vec(), block_shape }
+        GraphNode { kind, producers: producers.to_vec(), block_shape }
     };
     let (aic, aiv) = (CoreKind::AIC, CoreKind::AIV);
     let nodes = vec![
@@ -200,5 +200,5 @@ fn a_scenario_is_recorded_with_the_task_that_its_fault_concerns() {
     assert_eq!(task.generation, generation);
     assert_eq!(cores, [CoreKind::AIC, CoreKind::AIV, CoreKind::AIV]);
     let again = record(&scenario, 1, |run| run.fault).expect("it fits");
-    assert_eq!(again, None, "the run behind it has no trouble");
+    assert_eq!(again, None, "the run after it has no trouble");
 }

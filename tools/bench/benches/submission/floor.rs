@@ -11,14 +11,14 @@ use pto_abi::stream::{MapRow, SlotNote};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::Task;
 
-use super::{Pattern, best_of_rounds};
+use super::{AccessPattern, best_of_rounds};
 
 fn many<T: Default>(count: usize) -> Vec<T> {
     (0..count).map(|_| T::default()).collect()
 }
 
 /// As `super::measure`.
-pub(super) fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
+pub(super) fn measure<const N: usize>(window: usize, pattern: AccessPattern) -> f64 {
     let (tasks, notes) = (many::<Task>(window), many::<SlotNote>(window));
     let words = many::<AtomicU64>(8 * window);
     let tensors = many::<MapRow>(usize::try_from(pattern.live()).unwrap_or(0));

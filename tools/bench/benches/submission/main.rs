@@ -2,7 +2,7 @@
 //!
 //! The benchmark measures the time to fill a window. The time in which the tasks then complete does not count. It prints ns a task for 2 and 4
 //! tensors, for windows from 256 to 65,536, for numbers of live tensors, for tiles of one matrix, and with all tensors
-//! read only; and, where more memory is touched than the caches hold, the floor of `floor.rs` beside it. Then a layer of
+//! read only; and, where more memory is touched than the caches hold, the floor of `floor.rs` for comparison. Then a layer of
 //! tasks with temporaries (`layer.rs`), submitted and replayed.
 //!
 //! `submission TENSORS WINDOW LIVE [floor]` prints one of the figures; `LIVE` may be `tiles`, or `random:LIVE`; `submission
@@ -23,9 +23,9 @@ use pto_aicpu_fw::{DeviceMemory, LockFree};
 use pto_check::run_memory::{StreamRun, StreamSizes, StreamWords};
 use pto_graph::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
 
-struct Kernels;
+struct FixedKernelAddress;
 
-impl DeviceMemory for Kernels {
+impl DeviceMemory for FixedKernelAddress {
     fn kernel_addr(&self, _: FuncId) -> GmAddr {
         GmAddr(64)
     }
@@ -36,7 +36,7 @@ impl DeviceMemory for Kernels {
 
 /// How a task uses its tensors.
 #[derive(Clone, Copy, Debug)]
-enum Pattern {
+enum AccessPattern {
     /// The last one is written, the others are read; tensors in turn.
     Chains { live: u64 },
     /// The same, with tensors at random.
@@ -47,7 +47,7 @@ enum Pattern {
     Tiles,
 }
 
-impl Pattern {
+impl AccessPattern {
     /// Which tensor or tile argument `arg` of task `number` is.
     #[inline]
     const fn tensor(self, number: u64, arg: u64) -> u64 {
@@ -84,9 +84,9 @@ const TILES: u64 = 4096;
 
 /// Tensor `arg` of task `number`.
 #[inline]
-fn view(pattern: Pattern, number: u64, arg: u64) -> TensorView<'static> {
+fn view(pattern: AccessPattern, number: u64, arg: u64) -> TensorView<'static> {
     let tensor = pattern.tensor(number, arg);
-    if !matches!(pattern, Pattern::Tiles) {
+    if !matches!(pattern, AccessPattern::Tiles) {
         return TensorView::dense(GmAddr(0x10_0000 + 4096 * tensor), ElementType::F32, &[32, 32]);
     }
     let at = u32::try_from(tensor).unwrap_or(0);
@@ -97,7 +97,7 @@ fn view(pattern: Pattern, number: u64, arg: u64) -> TensorView<'static> {
 /// Submissions that are timed together.
 const PIECE: usize = 256;
 
-type TestStream<'a> = Stream<'a, (Exclusive, LockFree, Kernels, ())>;
+type TestStream<'a> = Stream<'a, (Exclusive, LockFree, FixedKernelAddress, ())>;
 
 /// Words of a window. The heap is what a run has by default, or what a window of temporaries takes.
 fn words(window: usize) -> StreamWords {
@@ -114,7 +114,7 @@ fn words(window: usize) -> StreamWords {
     })
 }
 
-/// Runs a program on these words. Nothing stands in the heap.
+/// Runs a program on these words. Nothing is in the heap.
 fn with_stream<R>(words: &StreamWords, program: impl FnOnce(&mut TestStream<'_>) -> R) -> R {
     let run = StreamRun {
         room: None,
@@ -123,11 +123,11 @@ fn with_stream<R>(words: &StreamWords, program: impl FnOnce(&mut TestStream<'_>)
         orch_args: &[],
         schedulers: Schedulers::Run,
     };
-    words.with_stream(&run, Kernels, (), program).expect("the sizes are accepted")
+    words.with_stream(&run, FixedKernelAddress, (), program).expect("the sizes are accepted")
 }
 
 /// Tasks of `N` tensors and two scalars; ns for each, of the best of some windows.
-fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
+fn measure<const N: usize>(window: usize, pattern: AccessPattern) -> f64 {
     let words = words(window);
     let ns = with_stream(&words, |stream| {
         let step = |number| submit::<N, _>(stream, number, pattern);
@@ -156,10 +156,10 @@ fn best_of_rounds(window: usize, mut step: impl FnMut(u64), mut empty: impl FnMu
 
 /// The program makes its views, as programs do; the last one is written.
 #[inline]
-fn submit<const N: usize, G: StreamBuilder>(stream: &mut G, number: u64, pattern: Pattern) {
+fn submit<const N: usize, G: StreamBuilder>(stream: &mut G, number: u64, pattern: AccessPattern) {
     let view = |arg| view(pattern, number, arg);
     let scalar = Arg::Scalar(number);
-    let last = if matches!(pattern, Pattern::Reads { .. }) { Arg::In } else { Arg::InOut };
+    let last = if matches!(pattern, AccessPattern::Reads { .. }) { Arg::In } else { Arg::InOut };
     let mut submit = |args: &[Arg<'_>]| {
         stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, args)).unwrap();
     };
@@ -172,12 +172,12 @@ fn submit<const N: usize, G: StreamBuilder>(stream: &mut G, number: u64, pattern
 }
 
 /// How one figure comes about, for so many tensors a task.
-type Measure = fn(usize, Pattern) -> f64;
+type Measure = fn(usize, AccessPattern) -> f64;
 
 const SUBMIT: [(usize, Measure); 2] = [(2, measure::<2>), (4, measure::<4>)];
 const FLOOR: [(usize, Measure); 2] = [(2, floor::measure::<2>), (4, floor::measure::<4>)];
 
-fn row(name: &str, columns: &[usize], pattern: Pattern, measures: &[(usize, Measure)]) {
+fn row(name: &str, columns: &[usize], pattern: AccessPattern, measures: &[(usize, Measure)]) {
     for (tensors, measure) in measures {
         let figures: Vec<String> =
             columns.iter().map(|window| format!("{:>8.1}", measure(*window, pattern))).collect();
@@ -195,7 +195,7 @@ fn main() {
         [_, tensors, window, live, rest @ ..] if !tensors.starts_with('-') => {
             let table = if rest.is_empty() { SUBMIT } else { FLOOR };
             let measure = table.iter().find(|(count, _)| tensors.parse() == Ok(*count));
-            let figure = measure.zip(window.parse().ok()).zip(Pattern::parse(live));
+            let figure = measure.zip(window.parse().ok()).zip(AccessPattern::parse(live));
             let ((measure, window), pattern) = figure.expect("TENSORS WINDOW LIVE [floor]");
             println!("{:.1}", measure.1(window, pattern));
         }
@@ -207,12 +207,12 @@ fn curve() {
     let windows = [256, 1024, 4096, 16_384, 65_536];
     println!("{:<36} {}", "ns a task; window", windows.map(|w| format!("{w:>8}")).join(" "));
     for live in [16, 1024, 4096, 16_384] {
-        row(&format!("{live} tensors in turn"), &windows, Pattern::Chains { live }, &SUBMIT);
+        row(&format!("{live} tensors in turn"), &windows, AccessPattern::Chains { live }, &SUBMIT);
     }
-    row("all of them only read", &windows, Pattern::Reads { live: 1024 }, &SUBMIT);
-    row("4096 tiles of one matrix", &windows, Pattern::Tiles, &SUBMIT);
+    row("all of them only read", &windows, AccessPattern::Reads { live: 1024 }, &SUBMIT);
+    row("4096 tiles of one matrix", &windows, AccessPattern::Tiles, &SUBMIT);
     for live in [1024, 16_384, 65_536] {
-        let pattern = Pattern::Random { live };
+        let pattern = AccessPattern::Random { live };
         row(&format!("{live} tensors at random"), &windows, pattern, &SUBMIT);
         row("  memory alone", &windows, pattern, &FLOOR);
     }
@@ -247,7 +247,7 @@ fn write_after_read(only: &[&str]) {
     let is_wanted = |word: &str| only.is_empty() || only.contains(&word);
     for (name, mutant) in [("with", Mutant::None), ("without", Mutant::ForgetsReaders)] {
         choose(mutant);
-        let pattern = Pattern::Chains { live: 1024 };
+        let pattern = AccessPattern::Chains { live: 1024 };
         let measures = SUBMIT.into_iter().filter(|(count, _)| is_wanted(&count.to_string()));
         if is_wanted(name) {
             let name = format!("{name} write after read");

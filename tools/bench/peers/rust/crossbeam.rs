@@ -35,7 +35,8 @@ impl Peer for Crossbeam {
         for &root in &self.flow.roots {
             injector.push(root);
         }
-        let run = Run { flow: &self.flow, kernel, injector, stealers, done: AtomicU32::new(0) };
+        let run =
+            CrossbeamRun { flow: &self.flow, kernel, injector, stealers, done: AtomicU32::new(0) };
         let run = &run;
         self.pool.in_place_scope(|scope| {
             for (me, worker) in workers.into_iter().enumerate() {
@@ -45,7 +46,7 @@ impl Peer for Crossbeam {
     }
 }
 
-struct Run<'a> {
+struct CrossbeamRun<'a> {
     flow: &'a Dataflow,
     kernel: Kernel<'a>,
     injector: Injector<u32>,
@@ -53,7 +54,7 @@ struct Run<'a> {
     done: AtomicU32,
 }
 
-impl Run<'_> {
+impl CrossbeamRun<'_> {
     fn work(&self, me: usize, worker: &Worker<u32>) {
         let mut mine = 0;
         loop {

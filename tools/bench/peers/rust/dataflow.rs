@@ -9,7 +9,7 @@ const CHUNK: usize = 14;
 const NONE: u32 = u32::MAX;
 
 #[repr(align(64))]
-struct Node {
+struct FlowNode {
     fanin: AtomicU32,
     count: u32,
     chunk: u32,
@@ -25,7 +25,7 @@ struct Chunk {
 /// A graph whose tasks are ready when their counter is zero.
 #[derive(Default)]
 pub(crate) struct Dataflow {
-    nodes: Vec<Node>,
+    nodes: Vec<FlowNode>,
     chunks: Vec<Chunk>,
     pub(crate) roots: Vec<u32>,
 }
@@ -42,7 +42,7 @@ impl Dataflow {
         for task in 0..graph.tasks {
             let producers = graph.producers_of(task);
             let fanin = AtomicU32::new(u32::try_from(producers.len()).unwrap_or(u32::MAX));
-            self.nodes.push(Node { fanin, count: 0, chunk: NONE, consumers: [0; INLINE] });
+            self.nodes.push(FlowNode { fanin, count: 0, chunk: NONE, consumers: [0; INLINE] });
             if producers.is_empty() {
                 self.roots.push(task);
             }
@@ -56,8 +56,8 @@ impl Dataflow {
         let node = &mut self.nodes[producer as usize];
         let at = node.count as usize;
         node.count += 1;
-        if let Some(place) = node.consumers.get_mut(at) {
-            *place = consumer;
+        if let Some(entry) = node.consumers.get_mut(at) {
+            *entry = consumer;
             return;
         }
         let beyond = at - INLINE;

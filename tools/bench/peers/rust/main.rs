@@ -12,10 +12,10 @@ fn main() -> ExitCode {
     let threads = arguments.get(1).and_then(|threads| threads.parse().ok()).filter(|n| *n > 0);
     match (arguments.first().map(String::as_str), threads) {
         (Some("rayon"), Some(threads)) => {
-            protocol::serve(rayon::Rayon::new(threads, rayon::Next::Spawned))
+            protocol::serve(rayon::Rayon::new(threads, rayon::FirstReady::Spawned))
         }
         (Some("rayon-bypass"), Some(threads)) => {
-            protocol::serve(rayon::Rayon::new(threads, rayon::Next::Called));
+            protocol::serve(rayon::Rayon::new(threads, rayon::FirstReady::Called));
         }
         (Some("crossbeam"), Some(threads)) => protocol::serve(crossbeam::Crossbeam::new(threads)),
         _ => {

@@ -7,7 +7,7 @@ use crate::protocol::{Graph, Kernel, Peer};
 
 /// What becomes of the first task that another one makes ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum FirstReady {
     /// It is spawned like the others.
     Spawned,
     /// It is called in a loop, without the library: continuation bypass by hand.
@@ -16,12 +16,12 @@ pub(crate) enum Next {
 
 pub(crate) struct Rayon {
     pool: ThreadPool,
-    next: Next,
+    next: FirstReady,
     flow: Dataflow,
 }
 
 impl Rayon {
-    pub(crate) fn new(threads: usize, next: Next) -> Self {
+    pub(crate) fn new(threads: usize, next: FirstReady) -> Self {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
         Self { pool: pool.expect("threads can be started"), next, flow: Dataflow::default() }
     }
@@ -42,12 +42,18 @@ impl Peer for Rayon {
     }
 }
 
-fn run<'s>(scope: &Scope<'s>, flow: &'s Dataflow, kernel: Kernel<'s>, next: Next, first: u32) {
+fn run<'s>(
+    scope: &Scope<'s>,
+    flow: &'s Dataflow,
+    kernel: Kernel<'s>,
+    next: FirstReady,
+    first: u32,
+) {
     let mut task = Some(first);
     while let Some(current) = task.take() {
         kernel.run(current);
         flow.complete(current, |consumer| {
-            if next == Next::Called && task.is_none() {
+            if next == FirstReady::Called && task.is_none() {
                 task = Some(consumer);
             } else {
                 scope.spawn(move |scope| run(scope, flow, kernel, next, consumer));

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pto_bench::family::Family;
-use pto_bench::instructions::{self, Mode};
+use pto_bench::instructions::{self, CountMode};
 use pto_bench::memory;
-use pto_bench::stream::Way;
+use pto_bench::stream::SubmitMethod;
 
 const TOLERANCE: f64 = 0.02;
-const MODES: [Mode; 3] = [Mode::Host, Mode::Prepared, Mode::Aicpu];
+const MODES: [CountMode; 3] = [CountMode::Host, CountMode::Prepared, CountMode::Aicpu];
 const GRAPHS: [&str; 5] = ["chain", "independent", "fork_join", "wavefront", "random"];
 
 fn main() -> ExitCode {
@@ -34,12 +34,12 @@ fn main() -> ExitCode {
 /// What is counted.
 fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<(), String> {
     if mode == instructions::STREAM {
-        let way = Way::by_name(graph).ok_or("no such way")?;
+        let way = SubmitMethod::by_name(graph).ok_or("no such way")?;
         let numbers = tasks.parse().ok().zip(runs.parse().ok());
         let (tasks, runs) = numbers.ok_or("tasks and runs are numbers")?;
         return instructions::run_stream(way, tasks, runs).map_err(|error| error.to_string());
     }
-    let mode = Mode::by_name(mode).ok_or("no such mode")?;
+    let mode = CountMode::by_name(mode).ok_or("no such mode")?;
     let numbers = tasks.parse().ok().zip(runs.parse().ok());
     let (tasks, runs) = numbers.ok_or("tasks and runs are numbers")?;
     instructions::run(mode, graph.parse()?, tasks, runs).map_err(|error| error.to_string())
@@ -72,8 +72,8 @@ fn count() -> Result<String, String> {
     for graph in GRAPHS {
         let family: Family = graph.parse()?;
         let mut counts = [0.0; 3];
-        for (place, mode) in counts.iter_mut().zip(MODES) {
-            *place = instructions::count(&program, &[], mode, family)?.own_per_task;
+        for (measured, mode) in counts.iter_mut().zip(MODES) {
+            *measured = instructions::count(&program, &[], mode, family)?.own_per_task;
         }
         let [host, prepared, aicpu] = counts;
         // Writing to a String does not fail.
@@ -86,7 +86,7 @@ fn count() -> Result<String, String> {
 fn count_stream() -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut table = String::from("streaming         build         all   instructions/task, ours\n");
-    for way in Way::ALL {
+    for way in SubmitMethod::ALL {
         let counted = instructions::count_stream(&program, way)?;
         let (build, all) = (counted.build_per_task(), counted.own_per_task);
         // Writing to a String does not fail.

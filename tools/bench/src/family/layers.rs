@@ -45,7 +45,7 @@ pub(super) fn transformer(tasks: u32) -> Csr {
     for _ in 0..layers {
         let norm = csr.add(input);
         let heads: Vec<u32> = (0..HEADS).map(|_| attention_head(&mut csr, norm)).collect();
-        // The sum with the layer's input stands in the projection.
+        // The sum with the layer's input is in the projection.
         let attention = csr.add(heads.into_iter().chain(input));
         let norm = csr.add([attention]);
         let tiles: Vec<u32> = (0..TILES)

@@ -20,8 +20,8 @@ use tempfile::NamedTempFile;
 use crate::family::Family;
 use crate::peers;
 use crate::runner::pto::{Die, Pto, Variant, pool};
-use crate::runner::{Error, Loaded, Runner};
-use crate::stream::{StreamBench, Way};
+use crate::runner::{Error, LoadedGraph, Runner};
+use crate::stream::{StreamBench, SubmitMethod};
 
 /// One runner on one graph.
 #[derive(Clone, Debug, Serialize)]
@@ -57,7 +57,7 @@ const RUNS: [u32; 2] = [1, 3];
 
 /// What of ours is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum CountMode {
     /// A pool of one, built by the host.
     Host,
     /// A pool of one, with a graph that has run before.
@@ -68,7 +68,7 @@ pub enum Mode {
     Sweep,
 }
 
-impl Mode {
+impl CountMode {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Host, Self::Prepared, Self::Aicpu, Self::Sweep];
 
@@ -94,18 +94,18 @@ impl Mode {
 ///
 /// # Errors
 /// Those of the runner.
-pub fn run(mode: Mode, family: Family, tasks: u32, runs: u32) -> Result<(), Error> {
+pub fn run(mode: CountMode, family: Family, tasks: u32, runs: u32) -> Result<(), Error> {
     let variant = match mode {
-        Mode::Host => Variant::Host,
-        Mode::Prepared => Variant::Prepared,
-        Mode::Aicpu | Mode::Sweep => Variant::Aicpu(BuildMode::CONCURRENT),
+        CountMode::Host => Variant::Host,
+        CountMode::Prepared => Variant::Prepared,
+        CountMode::Aicpu | CountMode::Sweep => Variant::Aicpu(BuildMode::CONCURRENT),
     };
     let mut runner: Box<dyn Runner> = match mode {
-        Mode::Sweep => Box::<crate::runner::floor::AtomicSweep>::default(),
+        CountMode::Sweep => Box::<crate::runner::floor::AtomicSweep>::default(),
         _ => Box::new(Pto::open(pool(1), variant, Die::default())?),
     };
     let graph = Arc::new(family.graph(tasks));
-    runner.load(Loaded { graph: &graph, file: None })?;
+    runner.load(LoadedGraph { graph: &graph, file: None })?;
     for _ in 0..runs {
         runner.sample(0)?;
     }
@@ -119,7 +119,7 @@ pub const STREAM: &str = "stream";
 ///
 /// # Errors
 /// Those of the device.
-pub fn run_stream(way: Way, tasks: u32, runs: u32) -> Result<(), Error> {
+pub fn run_stream(way: SubmitMethod, tasks: u32, runs: u32) -> Result<(), Error> {
     let mut bench = StreamBench::open()?;
     for _ in 0..runs {
         bench.run(way, tasks)?;
@@ -134,7 +134,7 @@ pub fn run_stream(way: Way, tasks: u32, runs: u32) -> Result<(), Error> {
 pub fn count(
     program: &Path,
     arguments: &[&str],
-    mode: Mode,
+    mode: CountMode,
     family: Family,
 ) -> Result<Counted, String> {
     let profiles = RUNS.map(|runs| {
@@ -145,7 +145,7 @@ pub fn count(
         profile(command, "", &written)
     });
     let runner = match mode {
-        Mode::Sweep => mode.name().to_owned(),
+        CountMode::Sweep => mode.name().to_owned(),
         _ => format!("pto pool-1 {}", mode.name()),
     };
     per_task(runner, family.name(), family.graph(TASKS).tasks(), profiles)
@@ -156,7 +156,7 @@ pub fn count(
 ///
 /// # Errors
 /// When Valgrind is missing, or the program fails.
-pub fn count_stream(program: &Path, way: Way) -> Result<Counted, String> {
+pub fn count_stream(program: &Path, way: SubmitMethod) -> Result<Counted, String> {
     let profiles = RUNS.map(|runs| {
         let written = profile_file()?;
         let mut command = Command::new("valgrind");

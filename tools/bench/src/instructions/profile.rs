@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Parts of a task's path, by what their functions' names contain; the first that matches counts.
 const PARTS: &[(&str, &[&str])] = &[
-    // A program is inlined into whoever calls it: what runs a set's builders, or what builds on the host.
+    // A program is inlined into its caller: what runs a set's builders, or what builds on the host.
     (
         "graph program",
         &[
@@ -45,7 +45,7 @@ pub(super) fn parts(profile: &str) -> BTreeMap<&'static str, u64> {
     let mut sums = BTreeMap::new();
     let (mut part, mut is_call) = (REST, false);
     for line in profile.lines() {
-        // A name stands behind its number where the number is met first, also of a callee.
+        // A name follows its number where the number appears first, also of a callee.
         if let Some((key, function)) = line.split_once('=') {
             if matches!(key, "fn" | "cfn") {
                 let (number, name) = function.split_once(' ').unwrap_or((function, ""));

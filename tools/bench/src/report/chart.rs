@@ -22,7 +22,7 @@ pub struct Axes {
 impl Axes {
     /// Where a point is.
     #[must_use]
-    pub fn place(&self, x: f64, y: f64) -> (f64, f64) {
+    pub fn point(&self, x: f64, y: f64) -> (f64, f64) {
         let part =
             |value: f64, (from, to): (f64, f64)| (value.log10() - from) / (to - from).max(0.1);
         let (width, height) = (PANEL.0 - MARGIN.0 - 14.0, PANEL.1 - MARGIN.1 - 26.0);
@@ -50,7 +50,7 @@ pub fn grid(svg: &mut String, axes: &Axes, title: &str) {
     let (from, to) = (10_f64.powf(axes.x.0), 10_f64.powf(axes.x.1));
     let (least, most) = (10_f64.powf(axes.y.0), 10_f64.powf(axes.y.1));
     for value in powers(axes.y) {
-        let ((x, y), (end, _)) = (axes.place(from, value), axes.place(to, value));
+        let ((x, y), (end, _)) = (axes.point(from, value), axes.point(to, value));
         let _ = writeln!(
             svg,
             "<path d=\"M{x:.1} {y:.1}H{end:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{}</text>",
@@ -60,7 +60,7 @@ pub fn grid(svg: &mut String, axes: &Axes, title: &str) {
         );
     }
     for value in powers(axes.x) {
-        let ((x, y), (_, end)) = (axes.place(value, least), axes.place(value, most));
+        let ((x, y), (_, end)) = (axes.point(value, least), axes.point(value, most));
         let _ = writeln!(
             svg,
             "<path d=\"M{x:.1} {y:.1}V{end:.1}\" stroke=\"#eee\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",

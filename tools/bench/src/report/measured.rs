@@ -17,8 +17,8 @@ use crate::tracing::TraceCost;
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Where.
-    pub machine: Machine,
-    /// What stands for the rounds in tables and ratios.
+    pub machine: MachineDescription,
+    /// The statistic of the rounds in tables and ratios.
     pub statistic: Statistic,
     /// Runners on graphs.
     pub series: Vec<Series>,
@@ -33,7 +33,7 @@ pub struct Report {
     /// METG(50 %) on the device, in virtual time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_metg: Vec<DeviceMetg>,
-    /// Published times of programs of the field, beside those in virtual time.
+    /// Published times of programs of the field, in addition to those in virtual time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub field_timings: Vec<FieldTiming>,
     /// Instructions a task, under callgrind.
@@ -41,7 +41,7 @@ pub struct Report {
     /// What it costs to trace a run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace_costs: Vec<TraceCost>,
-    /// What sessions cost; told as targets.
+    /// What sessions cost; reported as targets.
     #[serde(skip)]
     pub sessions: Vec<SessionCost>,
     /// What was asked for and could not be measured, and why.
@@ -50,7 +50,7 @@ pub struct Report {
 
 /// The machine.
 #[derive(Clone, Debug, Serialize)]
-pub struct Machine {
+pub struct MachineDescription {
     /// The processor, as it names itself.
     pub processor: String,
     /// Its CPUs.
@@ -70,7 +70,7 @@ pub struct Mailboxes {
     pub ns: f64,
 }
 
-impl Machine {
+impl MachineDescription {
     /// This one.
     #[must_use]
     pub fn this() -> Self {

@@ -9,7 +9,7 @@ mod targets;
 
 use std::fmt::Write as _;
 
-pub use measured::{Machine, Mailboxes, Report};
+pub use measured::{MachineDescription, Mailboxes, Report};
 pub use plot::plot;
 pub use ratios::{At, Comparison, compare};
 pub use targets::{Direction, Target, judge};
@@ -52,7 +52,7 @@ impl Report {
     }
 
     fn heading(&self) -> String {
-        let Machine { processor, cpus, ns_per_iteration, round_trip_ns } = &self.machine;
+        let MachineDescription { processor, cpus, ns_per_iteration, round_trip_ns } = &self.machine;
         format!(
             "{processor}, {cpus} CPUs; a round trip of a line between two {round_trip_ns:.0} ns; \
              an iteration of the kernel {ns_per_iteration:.1} ns\n"

@@ -95,16 +95,16 @@ fn curve(
     let mut own: Vec<&&Series> = here.iter().filter(|one| one.runner == runner).collect();
     own.sort_by_key(|one| one.asked);
     let Some(first) = own.first() else { return };
-    let places = own.iter().map(|one| axes.place(one.asked.into(), one.total.by(by)));
-    let places: Vec<String> = places.map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+    let points = own.iter().map(|one| axes.point(one.asked.into(), one.total.by(by)));
+    let points: Vec<String> = points.map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
     let _ = writeln!(
         svg,
         "<path d=\"M{}\" stroke=\"{colour}\" {}><title>{runner}</title></path>",
-        places.join("L"),
+        points.join("L"),
         stroke(Some(first.class))
     );
-    for place in places {
-        let (x, y) = place.split_once(' ').unwrap_or_default();
+    for point in points {
+        let (x, y) = point.split_once(' ').unwrap_or_default();
         let _ = writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"1.8\" fill=\"{colour}\"/>");
     }
 }

@@ -56,7 +56,7 @@ pub struct At {
     pub tasks: u32,
     /// How long kernels take, in us.
     pub kernel_us: u32,
-    /// What stands for the rounds.
+    /// The statistic of the rounds.
     pub by: Statistic,
 }
 

@@ -141,14 +141,14 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
         .to_vec(),
     ];
     for one in all {
-        let told = |us: Option<f64>| us.map_or("not reached".to_owned(), |us| format!("{us:.2}"));
+        let time = |us: Option<f64>| us.map_or("not reached".to_owned(), |us| format!("{us:.2}"));
         let aicpu_us = format!("{:.2}", one.aicpu_us);
         rows.push(vec![
             one.graph.clone(),
             one.instances.to_string(),
             one.kernels.to_string(),
             one.path.to_string(),
-            told(one.us),
+            time(one.us),
             aicpu_us,
         ]);
     }
@@ -158,7 +158,7 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
     )
 }
 
-/// Published times beside those in virtual time: a row for each program.
+/// Published times and those in virtual time: a row for each program.
 pub(super) fn field_timings(all: &[FieldTiming]) -> String {
     if all.is_empty() {
         return String::new();

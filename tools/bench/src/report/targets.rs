@@ -114,7 +114,7 @@ pub fn judge(report: &Report) -> Vec<Target> {
     targets
 }
 
-/// Where half is not reached, the longest kernel that was tried stands for it, which is above every aim.
+/// Where half is not reached, the longest kernel that was tried is taken, which is above every aim.
 fn device_metg(one: &DeviceMetg, targets: &mut Vec<Target>) {
     let graph = &one.graph;
     let longest_us = LONGEST_NS as f64 / 1e3;

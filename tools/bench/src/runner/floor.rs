@@ -12,10 +12,10 @@ use std::time::Instant;
 use pto_abi::sync::{AtomicU32, Concurrent, Exclusive, Ordering, Sharing};
 use pto_aicore_kernels::{dag_value, spin};
 
-use super::{Class, Error, Loaded, Runner, Sample, own_ns_per_iteration};
+use super::{Class, Error, LoadedGraph, Runner, Sample, own_ns_per_iteration};
 use crate::csr::{Csr, fold_values};
 
-/// Consumers in a node itself; more stand in chunks.
+/// Consumers in a node itself; more are in chunks.
 const INLINE: usize = 12;
 const CHUNK: usize = 14;
 const NONE: u32 = u32::MAX;
@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 /// A task of the sweep: one line.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Node {
+struct SweepNode {
     fanin: AtomicU32,
     count: u32,
     chunk: u32,
@@ -42,7 +42,7 @@ struct Chunk {
 #[derive(Debug)]
 pub struct Sweep<S> {
     graph: Arc<Csr>,
-    nodes: Vec<Node>,
+    nodes: Vec<SweepNode>,
     chunks: Vec<Chunk>,
     ready: Vec<u32>,
     counting: PhantomData<S>,
@@ -69,7 +69,7 @@ impl<S: Sharing> Sweep<S> {
         for (task, producers) in self.graph.iter() {
             let fanin = u32::try_from(producers.len()).unwrap_or(u32::MAX);
             let consumers = [0; INLINE];
-            self.nodes.push(Node {
+            self.nodes.push(SweepNode {
                 fanin: AtomicU32::new(fanin),
                 count: 0,
                 chunk: NONE,
@@ -83,7 +83,7 @@ impl<S: Sharing> Sweep<S> {
                 let at = node.count as usize;
                 node.count += 1;
                 match node.consumers.get_mut(at) {
-                    Some(place) => *place = task,
+                    Some(entry) => *entry = task,
                     None => push_further(node, &mut self.chunks, at - INLINE, task),
                 }
             }
@@ -116,7 +116,7 @@ impl<S: Sharing> Sweep<S> {
 }
 
 #[cold]
-fn push_further(node: &mut Node, chunks: &mut Vec<Chunk>, beyond: usize, task: u32) {
+fn push_further(node: &mut SweepNode, chunks: &mut Vec<Chunk>, beyond: usize, task: u32) {
     if beyond.is_multiple_of(CHUNK) {
         chunks.push(Chunk { next: node.chunk, consumers: [0; CHUNK] });
         node.chunk = u32::try_from(chunks.len() - 1).unwrap_or(NONE);
@@ -125,7 +125,7 @@ fn push_further(node: &mut Node, chunks: &mut Vec<Chunk>, beyond: usize, task: u
 }
 
 #[inline]
-fn release<S: Sharing>(nodes: &[Node], ready: &mut Vec<u32>, consumer: u32) {
+fn release<S: Sharing>(nodes: &[SweepNode], ready: &mut Vec<u32>, consumer: u32) {
     // AcqRel: pairs with itself, the other producers' decrements, as a sweep of several threads would need.
     if S::fetch_sub_u32(&nodes[consumer as usize].fanin, 1, Ordering::AcqRel) == 1 {
         ready.push(consumer);
@@ -133,7 +133,7 @@ fn release<S: Sharing>(nodes: &[Node], ready: &mut Vec<u32>, consumer: u32) {
 }
 
 /// Sweeps have names.
-pub trait Named {
+pub trait SweepName {
     /// The name.
     const NAME: &'static str;
 }
@@ -141,15 +141,15 @@ pub trait Named {
 /// The name of the sweep with atomic counters.
 pub const SWEEP: &str = "sweep";
 
-impl Named for Concurrent {
+impl SweepName for Concurrent {
     const NAME: &'static str = SWEEP;
 }
 
-impl Named for Exclusive {
+impl SweepName for Exclusive {
     const NAME: &'static str = "sweep without atomics";
 }
 
-impl<S: Sharing + Named> Runner for Sweep<S> {
+impl<S: Sharing + SweepName> Runner for Sweep<S> {
     fn name(&self) -> &str {
         S::NAME
     }
@@ -162,7 +162,7 @@ impl<S: Sharing + Named> Runner for Sweep<S> {
         1
     }
 
-    fn load(&mut self, loaded: Loaded<'_>) -> Result<(), Error> {
+    fn load(&mut self, loaded: LoadedGraph<'_>) -> Result<(), Error> {
         *self = Self { graph: Arc::clone(loaded.graph), ..Self::default() };
         Ok(())
     }
@@ -197,7 +197,8 @@ impl<S: Sharing + Named> Runner for Sweep<S> {
 
     fn memory_bytes(&mut self) -> Result<Option<u64>, Error> {
         self.build();
-        let bytes = self.nodes.len() * size_of::<Node>() + self.chunks.len() * size_of::<Chunk>();
+        let bytes =
+            self.nodes.len() * size_of::<SweepNode>() + self.chunks.len() * size_of::<Chunk>();
         Ok(Some(bytes as u64))
     }
 }
@@ -212,7 +213,7 @@ extern "C" fn kernel(iterations: u64) {
 mod tests {
     use super::{AtomicSweep, PlainSweep};
     use crate::family::Family;
-    use crate::runner::{Loaded, Runner};
+    use crate::runner::{LoadedGraph, Runner};
     use std::sync::Arc;
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
         for runner in runners {
             for family in Family::all() {
                 let graph = Arc::new(family.graph(2_000));
-                runner.load(Loaded { graph: &graph, file: None }).unwrap();
+                runner.load(LoadedGraph { graph: &graph, file: None }).unwrap();
                 for _ in 0..2 {
                     assert_eq!(runner.check().unwrap(), graph.checksum(), "{family}");
                     runner.sample(0).unwrap();

@@ -63,7 +63,7 @@ pub enum Error {
 pub enum Class {
     /// This runtime.
     Ours,
-    /// This runtime with a graph that it has run before: compared with nobody who builds.
+    /// This runtime with a graph that it has run before. It is not compared with runners that build the graph.
     Prepared,
     /// Less than which no runtime does.
     Floor,
@@ -86,7 +86,7 @@ pub struct Sample {
 
 /// A graph, as it is handed to runners.
 #[derive(Clone, Copy, Debug)]
-pub struct Loaded<'a> {
+pub struct LoadedGraph<'a> {
     /// The graph.
     pub graph: &'a Arc<Csr>,
     /// The same as a file ([`Csr::write`]), for runners outside of this process; `None` where there are none.
@@ -113,7 +113,7 @@ pub trait Runner {
     ///
     /// # Errors
     /// When it cannot.
-    fn load(&mut self, graph: Loaded<'_>) -> Result<(), Error>;
+    fn load(&mut self, graph: LoadedGraph<'_>) -> Result<(), Error>;
 
     /// Runs the graph with tasks that prove their order, untimed; returns its checksum, which is
     /// [`Csr::checksum`] if each task ran once and after its producers.

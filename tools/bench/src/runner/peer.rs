@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Class, Error, Loaded, Runner, Sample};
+use super::{Class, Error, LoadedGraph, Runner, Sample};
 
 /// A running peer.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Runner for Peer {
         self.threads
     }
 
-    fn load(&mut self, loaded: Loaded<'_>) -> Result<(), Error> {
+    fn load(&mut self, loaded: LoadedGraph<'_>) -> Result<(), Error> {
         let no_file = || Error::Peer { peer: self.name.clone(), what: "no graph file".to_owned() };
         let path = loaded.file.ok_or_else(no_file)?.display().to_string();
         let found: Vec<u64> = self.ask(&format!("load {path}"))?;

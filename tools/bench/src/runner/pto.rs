@@ -12,17 +12,17 @@ use pto_host::{
     TraceOptions, Work,
 };
 
-use super::{Class, Error, Loaded, Runner, Sample, own_ns_per_iteration};
+use super::{Class, Error, LoadedGraph, Runner, Sample, own_ns_per_iteration};
 use crate::csr::{Csr, fold_values};
 use crate::device;
-use crate::program::{Job, Kernel, NAME, Program};
+use crate::program::{GraphJob, Kernel, NAME, Program};
 
 /// Who builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// `host_build_graph`.
     Host,
-    /// The same, with a graph that was built and run before: it stands on the device.
+    /// The same, with a graph that was built and run before: it is on the device.
     Prepared,
     /// `aicpu_build_graph` with this build mode.
     Aicpu(BuildMode),
@@ -149,7 +149,7 @@ impl Pto {
     /// # Errors
     /// Those of [`HostGraph::build`].
     pub fn image(&self, kernel: Kernel) -> Result<GraphImage, Error> {
-        let job = Job { graph: Arc::clone(&self.graph), kernel };
+        let job = GraphJob { graph: Arc::clone(&self.graph), kernel };
         Ok(HostGraph::build(&self.device, &[], |graph| job.build(graph))?)
     }
 
@@ -170,7 +170,7 @@ impl Pto {
             }
             Variant::Prepared => self.run_again(kernel, &options),
             Variant::Aicpu(mode) => {
-                self.program.assign(Job { graph: Arc::clone(&self.graph), kernel });
+                self.program.assign(GraphJob { graph: Arc::clone(&self.graph), kernel });
                 let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
                 self.device.run(work, &options)?;
                 let total = start.elapsed();
@@ -190,7 +190,7 @@ impl Pto {
             trace: (traced == Traced::On).then(TraceOptions::default),
             ..self.options(Kernel::Empty)
         };
-        self.program.assign(Job { graph: Arc::clone(&self.graph), kernel: Kernel::Empty });
+        self.program.assign(GraphJob { graph: Arc::clone(&self.graph), kernel: Kernel::Empty });
         let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
         let start = Instant::now();
         let report = self.device.run(work, &options)?;
@@ -205,7 +205,7 @@ impl Pto {
     /// Those of the device, and [`Error::NotVirtual`] where the device does not run in virtual time.
     pub fn run_virtual(&mut self, kernel: Kernel) -> Result<Box<VirtualReport>, Error> {
         let options = self.options(kernel);
-        self.program.assign(Job { graph: Arc::clone(&self.graph), kernel });
+        self.program.assign(GraphJob { graph: Arc::clone(&self.graph), kernel });
         let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
         let report = self.device.run(work, &options)?;
         report.virtual_report.ok_or(Error::NotVirtual)
@@ -270,7 +270,7 @@ impl Runner for Pto {
         }
     }
 
-    fn load(&mut self, loaded: Loaded<'_>) -> Result<(), Error> {
+    fn load(&mut self, loaded: LoadedGraph<'_>) -> Result<(), Error> {
         self.graph = Arc::clone(loaded.graph);
         self.prepared = None;
         Ok(())
@@ -328,7 +328,7 @@ mod tests {
     use super::{Die, Pto, Variant, pool};
     use crate::family::Family;
     use crate::program::Kernel;
-    use crate::runner::{Loaded, Runner};
+    use crate::runner::{LoadedGraph, Runner};
     use pto_abi::BuildMode;
     use pto_host::Hosting;
     use pto_host::virtual_time::VirtualOptions;
@@ -341,7 +341,7 @@ mod tests {
         let graph = Arc::new(Family::all().next().unwrap().graph(100));
         let run = |hosting| {
             let mut runner = Pto::open(hosting, variant, die).unwrap();
-            runner.load(Loaded { graph: &graph, file: None }).unwrap();
+            runner.load(LoadedGraph { graph: &graph, file: None }).unwrap();
             runner.run_virtual(Kernel::Halves)
         };
         let report = run(Hosting::Virtual(VirtualOptions::default())).unwrap();
@@ -365,7 +365,7 @@ mod tests {
             let mut runner = Pto::open(pool(threads), variant, die).unwrap();
             for family in Family::all() {
                 let graph = Arc::new(family.graph(700));
-                runner.load(Loaded { graph: &graph, file: None }).unwrap();
+                runner.load(LoadedGraph { graph: &graph, file: None }).unwrap();
                 assert_eq!(runner.check().unwrap(), graph.checksum(), "{} {family}", runner.name());
                 let sample = runner.sample(1).unwrap();
                 assert_eq!(

@@ -58,7 +58,7 @@ fn run(session: &Session, commands: u64) -> Result<u64, SessionError> {
 /// command: two looks that find the same say nothing. What is leaked stays missing.
 fn free_bytes(session: &Session, enough: u64) -> u64 {
     let describe = |device: &Device| device.describe().gm_free_bytes;
-    let free = || session.with_device(describe).expect("nobody closes the session meanwhile");
+    let free = || session.with_device(describe).expect("the session stays open");
     let mut found = free();
     for _ in 0..LOOKS {
         if found >= enough {

@@ -1,4 +1,4 @@
-//! What a session costs on this machine, beside the targets for it; and what does not depend on the machine.
+//! What a session costs on this machine, with the targets for it, and what does not depend on the machine.
 
 mod cost;
 mod long;
@@ -37,12 +37,12 @@ const REPLAYS: u32 = 3_000;
 /// # Errors
 /// When a command or a program fails.
 pub fn measure(hostings: &[Hosting], commands: Option<u64>) -> Result<Vec<SessionCost>, String> {
-    let told = |error: SessionError| error.to_string();
+    let message = |error: SessionError| error.to_string();
     let mut costs = Vec::new();
     for hosting in hostings {
         costs.extend(match commands {
-            Some(commands) => long::measure(*hosting, commands).map_err(told)?,
-            None => on(*hosting).map_err(told)?,
+            Some(commands) => long::measure(*hosting, commands).map_err(message)?,
+            None => on(*hosting).map_err(message)?,
         });
     }
     if commands.is_none() {
@@ -68,7 +68,7 @@ fn on(hosting: Hosting) -> Result<Vec<SessionCost>, SessionError> {
             latency(&session, AWAKE, Duration::ZERO)?,
         ),
         (&slept, 50.0, latency(&session, ASLEEP, PAUSE)?),
-        ("a recording of 100 launches, beside its tasks, us", 5.0, replay(&session)?),
+        ("a recording of 100 launches, without its tasks, us", 5.0, replay(&session)?),
     ];
     let cost = |(what, bound, found): (&str, f64, f64)| SessionCost {
         what: format!("{hosting}: {what}"),

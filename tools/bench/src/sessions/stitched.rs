@@ -5,13 +5,13 @@ use pto_host::session::SessionOptions;
 use pto_host::stitch::{HostTensor, Inputs, StitchError, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
-use pto_host::workloads::program::{Layout, Program};
+use pto_host::workloads::program::{Program, TensorLayout};
 use pto_host::{Device, DeviceOptions, Hosting};
 
 use super::cost::SessionCost;
 
 builder_set! {
-    struct Builders {}
+    struct PlanBuilders {}
     stream { "workload" => pto_host::graph::plan::expand }
 }
 
@@ -29,9 +29,9 @@ pub(super) fn measure() -> Result<Vec<SessionCost>, String> {
 fn of(tiles: u64) -> Result<SessionCost, String> {
     let add = program(&add_one(tiles))?;
     let both = program(&both(tiles))?;
-    let told = |error: StitchError| error.to_string();
-    let one = makespan(&[&both], tiles).map_err(told)?;
-    let two = makespan(&[&add, &add], tiles).map_err(told)?;
+    let message = |error: StitchError| error.to_string();
+    let one = makespan(&[&both], tiles).map_err(message)?;
+    let two = makespan(&[&add, &add], tiles).map_err(message)?;
     Ok(SessionCost {
         what: format!("virtual time: two stitched programs of {tiles} tasks over one"),
         bound: BOUND,
@@ -45,18 +45,18 @@ fn program(text: &str) -> Result<Program, String> {
     Program::of_workload(&checked).map_err(|error| error.to_string())
 }
 
-/// Of programs one behind the other, each of which reads what the one before has written.
+/// Of programs one after the other, each of which reads what the one before has written.
 fn makespan(programs: &[&Program], tiles: u64) -> Result<f64, StitchError> {
     let hosting = Hosting::Virtual(VirtualOptions::default());
     let options = DeviceOptions { aic: 24, aiv: 48, gm_bytes: 256 << 20, hosting };
-    let mut device = Device::open_sim(options, Builders)?;
+    let mut device = Device::open_sim(options, PlanBuilders)?;
     device.register_library()?;
     let session = device.session(SessionOptions::default())?;
     let stitcher = Stitcher::new(&session)?;
     let stream = stitcher.overlapping_stream(programs.len())?;
     let ones = vec![1.0; usize::try_from(tiles * ROWS * 16).unwrap_or(0)];
     let tensor = HostTensor::of_f32(&[tiles * ROWS, 16], &ones)?;
-    let mut x = stream.to_device(&tensor, &Layout::device())?;
+    let mut x = stream.to_device(&tensor, &TensorLayout::device())?;
     stream.synchronize()?;
     let before = session.now();
     for program in programs {

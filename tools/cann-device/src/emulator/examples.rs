@@ -4,7 +4,7 @@
 use pto_abi::image::Checksum;
 use pto_abi::launch_words::Architecture;
 use pto_abi::{FanoutStrategy, RuntimeVariant};
-use pto_examples::host::{self, Prepared, Program, Way};
+use pto_examples::host::{self, Prepared, Program, RunMode};
 use pto_host::{DeviceOptions, Hosting};
 
 use crate::device::{Device, Options, Work};
@@ -25,7 +25,7 @@ pub(crate) fn scenarios(run: &str) -> Vec<Scenario> {
     // An example that is not there has a scenario that says so.
     let program = host::find(&name).map_or(Program::Graph, |example| example.program());
     let count = if run.starts_with("once:") { 1 } else { usize::MAX };
-    for Way { variant, build_mode, fanout } in Way::of(program).take(count) {
+    for RunMode { variant, build_mode, fanout } in RunMode::of(program).take(count) {
         let options = Options { fanout, build_mode, ..Options::default() };
         let way = format!("{name}, {variant}, {build_mode}, {fanout}");
         let (example, params) = (name.clone(), params.clone());

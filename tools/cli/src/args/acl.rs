@@ -1,4 +1,4 @@
-//! What a user can write behind `pto acl`.
+//! The arguments of `pto acl`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -50,10 +50,10 @@ pub(crate) struct AclReplayArgs {
     pub(crate) record: PathBuf,
 }
 
-/// What the library is told.
+/// Settings of the library.
 #[derive(Args, Debug)]
 pub(crate) struct AclSettings {
-    /// The library [default: libascendcl.so beside this command, or in ../lib]
+    /// The library [default: libascendcl.so next to this command, or in ../lib]
     #[arg(long, value_name = "FILE.so")]
     pub(crate) library: Option<PathBuf>,
     /// What the devices are [default: what PTO_ACL_DEVICE says, or else a2a3sim]

@@ -1,4 +1,4 @@
-//! What a user can write behind `pto bench`.
+//! The arguments of `pto bench`.
 
 use std::path::PathBuf;
 
@@ -92,7 +92,7 @@ pub(crate) struct BenchArgs {
     pub(crate) counted: Vec<String>,
 }
 
-/// What stands for several measurements.
+/// The statistic of several measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Statistic {
     /// The median of the rounds

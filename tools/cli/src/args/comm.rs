@@ -1,4 +1,4 @@
-//! What a user can write behind `pto comm`.
+//! The arguments of `pto comm`.
 
 use std::path::PathBuf;
 

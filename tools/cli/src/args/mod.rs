@@ -420,14 +420,14 @@ pub(crate) enum Listed {
 pub(crate) struct InfoArgs {
     /// What to show [default: an overview]
     #[arg(value_enum)]
-    pub(crate) what: Option<Shown>,
+    pub(crate) what: Option<InfoTopic>,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shown {
+pub(crate) enum InfoTopic {
     /// The structs that host, AICPU and AICore share, field by field
     Layouts,
     /// The limits of every run
@@ -452,7 +452,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// A heading that one group of options sets stays for the options that are declared behind the group.
+    /// A heading that one group of options sets stays for the options that are declared after the group.
     #[test]
     fn options_of_every_run_stand_under_no_heading() {
         let run = Cli::command().find_subcommand("run").expect("it is there").clone();

@@ -1,4 +1,4 @@
-//! What a user can write behind `pto soak`.
+//! The arguments of `pto soak`.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

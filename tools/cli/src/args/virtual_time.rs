@@ -47,7 +47,7 @@ pub(crate) struct VirtualArgs {
 impl VirtualArgs {
     /// The first of them that is given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        // --allow-missed-fault stands with --fault only.
+        // --allow-missed-fault needs --fault.
         let Self { seed, profile, kernel_cost, fault, no_compute, stale_lines, .. } = self;
         let given = [
             (seed.is_some(), "--seed"),

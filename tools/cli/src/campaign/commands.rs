@@ -15,7 +15,7 @@ impl Commands {
         self.pto_soak(&["--replay", &seed.to_string()])
     }
 
-    /// What tries the seeds that an interrupted campaign has not, behind the first `tried`; `None`: it had tried everything.
+    /// What tries the seeds that an interrupted campaign has not, after the first `tried`; `None`: it had tried everything.
     pub(crate) fn go_on(&self, seeds: Range<u64>, tried: u64) -> Option<String> {
         let from = seeds.start + tried;
         let left = seeds.end.checked_sub(from).filter(|left| *left > 0)?;

@@ -14,14 +14,14 @@ use crate::errors::Failure;
 
 /// A turn that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub(super) struct CampaignSlice {
     pub(super) phase: String,
     /// The seeds that were tried; without any, the tally has failures alone.
     pub(super) seeds: Range<u64>,
     pub(super) tally: Tally,
 }
 
-impl Turn {
+impl CampaignSlice {
     fn line(&self) -> String {
         let Self { phase, seeds, tally } = self;
         let mut line = format!("{}\t{} {} {:x}", phase, seeds.start, seeds.end, tally.hash);
@@ -58,7 +58,7 @@ impl Journal {
     }
 
     /// All turns that are over.
-    pub(super) fn read(&self) -> Result<Vec<Turn>, Failure> {
+    pub(super) fn read(&self) -> Result<Vec<CampaignSlice>, Failure> {
         let mut turns = Vec::new();
         if !self.folder.exists() {
             return Ok(turns);
@@ -69,12 +69,12 @@ impl Journal {
                 self.read_file(&path, &mut turns)?;
             }
         }
-        // The order of a folder's files is nobody's.
+        // The order of a folder's files is not defined.
         turns.sort_by(|a, b| (&a.phase, a.seeds.start).cmp(&(&b.phase, b.seeds.start)));
         Ok(turns)
     }
 
-    fn read_file(&self, path: &Path, turns: &mut Vec<Turn>) -> Result<(), Failure> {
+    fn read_file(&self, path: &Path, turns: &mut Vec<CampaignSlice>) -> Result<(), Failure> {
         let text = fs::read_to_string(path).map_err(|error| self.failure(&error))?;
         // What has no end of a line was being written when its rank died.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -91,7 +91,7 @@ impl Journal {
             }
         }
         for line in lines {
-            turns.push(Turn::of(line).ok_or_else(|| {
+            turns.push(CampaignSlice::of(line).ok_or_else(|| {
                 Failure::usage(format!("'{}' has a line that is no turn: {line}", path.display()))
             })?);
         }
@@ -123,7 +123,7 @@ impl Journal {
     }
 
     /// Writes a turn of this rank.
-    pub(super) fn write(&mut self, turn: &Turn) -> Result<(), Failure> {
+    pub(super) fn write(&mut self, turn: &CampaignSlice) -> Result<(), Failure> {
         let Some(file) = &mut self.own else { return Ok(()) };
         let written = file.write_all(turn.line().as_bytes());
         written.map_err(|error| self.failure(&error))
@@ -139,7 +139,7 @@ impl Journal {
                 log::warn!("'{}' cannot be removed: {error}", path.display());
             }
         }
-        // It stays where somebody else has put something into it.
+        // It stays where it has files of others.
         fs::remove_dir(&self.folder).unwrap_or_default();
     }
 
@@ -153,7 +153,7 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
-    use super::{Journal, Turn};
+    use super::{CampaignSlice, Journal};
     use crate::campaign::Tally;
     use std::fs::OpenOptions;
     use std::io::Write;
@@ -163,7 +163,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("journal");
         let tally = Tally { counts: [3, 1, 4, 1, 5, 9], hash: 0xAB, failed: vec![17, 19] };
-        let turn = Turn { phase: "with faults".into(), seeds: 16..32, tally };
+        let turn = CampaignSlice { phase: "with faults".into(), seeds: 16..32, tally };
         let mut journal = Journal::new(&folder, "seeds 0..100");
         assert_eq!(journal.read().unwrap(), []);
         journal.open(2).unwrap();

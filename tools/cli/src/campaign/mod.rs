@@ -1,10 +1,10 @@
-//! A campaign that the ranks of an MPI job share: each tries its part of the seeds, and one of them tells what all have found.
+//! A campaign that the ranks of an MPI job share: each tries its part of the seeds, and one of them reports what all have found.
 //!
 //! ```text
 //! ranks.rs    what is left -> turns -> this rank's turns -> what came of them, of all ranks
 //!    |-- journal.rs   what was tried already: a file for each rank, with a line for each turn
 //!    |-- span.rs      ranges of seeds, without those that were tried
-//!    '-- told.rs      the table of all ranks
+//!    '-- report.rs    the table of all ranks
 //! ```
 //! `commands.rs` has the commands that a campaign names, of ranks or of one process.
 //!
@@ -15,11 +15,11 @@
 mod commands;
 mod journal;
 mod ranks;
+mod report;
 mod span;
 mod tally;
-mod told;
 
 pub(crate) use commands::Commands;
-pub(crate) use ranks::{GoOn, Job, SharedPhase};
+pub(crate) use ranks::{GoOn, RankJob, SharedPhase};
+pub(crate) use report::{Kind, share};
 pub(crate) use tally::Tally;
-pub(crate) use told::{Kind, share};

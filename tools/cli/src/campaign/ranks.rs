@@ -6,7 +6,7 @@ use std::time::Duration;
 use pto_host::group::TransferError;
 use pto_mpi::{Mpi, MpiOptions};
 
-use super::journal::{Journal, Turn};
+use super::journal::{CampaignSlice, Journal};
 use super::span::{left, turns};
 use super::tally::Tally;
 use crate::args::SoakArgs;
@@ -18,7 +18,7 @@ const SEEDS_A_TURN: u64 = 256;
 /// Failures after which a rank tries no more turns.
 const ENOUGH: usize = 8;
 /// How long a rank waits for the others, which may have much left to do: ten years.
-const PATIENCE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+const TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Whether to go on.
 pub(crate) type GoOn<'a> = dyn Fn() -> ControlFlow<()> + Sync + 'a;
@@ -31,25 +31,25 @@ pub(crate) struct SharedPhase<'a> {
 }
 
 /// How the campaign of all ranks has ended.
-pub(crate) struct Ended {
+pub(crate) struct CampaignResult {
     /// Of each phase.
     pub(crate) tallies: Vec<(&'static str, Tally)>,
-    /// Seeds of all phases that nobody has tried.
+    /// Seeds of all phases that no rank has tried.
     pub(crate) left: u64,
     /// Why, if a rank has failed.
     pub(crate) lost: Option<TransferError>,
-    /// Whether this rank tells it.
+    /// Whether this rank reports it.
     pub(crate) is_teller: bool,
 }
 
 /// A rank of a campaign.
-pub(crate) struct Job {
+pub(crate) struct RankJob {
     mpi: Mpi,
     journal: Journal,
     seeds: Range<u64>,
 }
 
-impl Job {
+impl RankJob {
     /// Joins the job that MPI has started, for a campaign of this kind; `None`: it has started none.
     pub(crate) fn join(
         args: &SoakArgs,
@@ -73,8 +73,8 @@ impl Job {
         Ok(Some(Self { mpi, journal: Journal::new(args.journal(), &campaign), seeds }))
     }
 
-    /// Where it is, in words.
-    pub(crate) fn place(&self) -> String {
+    /// How many ranks it has, and of which library.
+    pub(crate) fn description(&self) -> String {
         format!("{} of {}", counted(self.mpi.ranks().into(), "rank"), self.mpi.library())
     }
 
@@ -83,7 +83,7 @@ impl Job {
         &mut self,
         phases: &[SharedPhase<'_>],
         is_interrupted: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Ended, Failure> {
+    ) -> Result<CampaignResult, Failure> {
         let before = self.journal.read()?;
         if let Some(lost) = self.agree(&before)? {
             return self.lost(phases, lost);
@@ -102,10 +102,10 @@ impl Job {
 
     /// All ranks have read the same journal, and none has written to it yet. Journals of as many turns and seeds pass for the same one; [`open`](Self::open) then finds that the
     /// ranks do not see each other's files.
-    fn agree(&self, before: &[Turn]) -> Result<Option<TransferError>, Failure> {
+    fn agree(&self, before: &[CampaignSlice]) -> Result<Option<TransferError>, Failure> {
         let tried = before.iter().map(|turn| turn.seeds.end - turn.seeds.start);
         let word = (before.len() as u64).rotate_left(40) ^ tried.sum::<u64>();
-        match self.mpi.transport().meet(word, PATIENCE) {
+        match self.mpi.transport().meet(word, TIMEOUT) {
             Err(lost) => Ok(Some(lost)),
             Ok(words) if words.iter().all(|other| *other == word) => Ok(None),
             Ok(_) => Err(Failure::usage(
@@ -117,7 +117,7 @@ impl Job {
     /// Makes the files of all ranks, and looks whether this rank sees them all.
     fn open(&mut self) -> Result<Option<TransferError>, Failure> {
         let number = self.journal.open(self.mpi.rank())?;
-        let numbers = match self.mpi.transport().meet(number, PATIENCE) {
+        let numbers = match self.mpi.transport().meet(number, TIMEOUT) {
             Ok(numbers) => numbers,
             Err(lost) => return Ok(Some(lost)),
         };
@@ -132,7 +132,7 @@ impl Job {
     fn try_phase(
         &mut self,
         phase: &SharedPhase<'_>,
-        before: &[Turn],
+        before: &[CampaignSlice],
         is_interrupted: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Failure> {
         let tried: Vec<_> = before.iter().filter(|turn| turn.phase == phase.name).collect();
@@ -149,7 +149,8 @@ impl Job {
             let tally = (phase.run)(seeds.clone(), &go_on);
             failed += tally.failed.len();
             let end = seeds.start + tally.counts[0].min(seeds.end - seeds.start);
-            let turn = Turn { phase: phase.name.to_owned(), seeds: seeds.start..end, tally };
+            let turn =
+                CampaignSlice { phase: phase.name.to_owned(), seeds: seeds.start..end, tally };
             self.journal.write(&turn)?;
         }
         Ok(())
@@ -157,7 +158,7 @@ impl Job {
 
     /// Waits until all ranks have made their turns.
     fn wait(&self) -> Result<(), TransferError> {
-        self.mpi.transport().meet(0, PATIENCE).map(drop)
+        self.mpi.transport().meet(0, TIMEOUT).map(drop)
     }
 
     /// What all ranks have written, of this job and of earlier ones.
@@ -165,7 +166,7 @@ impl Job {
         &self,
         phases: &[SharedPhase<'_>],
         lost: Option<TransferError>,
-    ) -> Result<Ended, Failure> {
+    ) -> Result<CampaignResult, Failure> {
         let written = self.journal.read()?;
         let tallies: Vec<_> =
             phases.iter().map(|phase| (phase.name, of_phase(phase.name, &written))).collect();
@@ -177,10 +178,14 @@ impl Job {
         );
         let first = u32::from(is_first_lost);
         let is_teller = self.mpi.rank() == first;
-        Ok(Ended { tallies, left, lost, is_teller })
+        Ok(CampaignResult { tallies, left, lost, is_teller })
     }
 
-    fn lost(&self, phases: &[SharedPhase<'_>], lost: TransferError) -> Result<Ended, Failure> {
+    fn lost(
+        &self,
+        phases: &[SharedPhase<'_>],
+        lost: TransferError,
+    ) -> Result<CampaignResult, Failure> {
         self.ended(phases, Some(lost))
     }
 
@@ -192,7 +197,7 @@ impl Job {
     }
 }
 
-fn of_phase(name: &str, written: &[Turn]) -> Tally {
+fn of_phase(name: &str, written: &[CampaignSlice]) -> Tally {
     let mut sum = Tally::default();
     written.iter().filter(|turn| turn.phase == name).for_each(|turn| sum.add(&turn.tally));
     sum.failed.sort_unstable();

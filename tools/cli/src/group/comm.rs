@@ -9,7 +9,7 @@ use pto_host::group::{GroupOptions, GroupWork, Member};
 use pto_host::{Capacities, DeviceOptions, RunOptions};
 
 use super::comm_plot::picture;
-use super::comm_table::{Row, json, text};
+use super::comm_table::{CommRow, json, text};
 use super::open::{Opened, cores};
 use crate::args::CommBenchArgs;
 use crate::errors::{Exit, Failure};
@@ -53,8 +53,8 @@ pub(crate) fn bench(args: &CommBenchArgs) -> Result<Exit, Failure> {
     if !bench.opened.is_teller() {
         return Ok(exit);
     }
-    let (place, ranks) = (bench.opened.place(), bench.opened.group.size());
-    let head = (args.collective, place.as_str(), ranks);
+    let (group_name, ranks) = (bench.opened.describe(), bench.opened.group.size());
+    let head = (args.collective, group_name.as_str(), ranks);
     if let Some(path) = &args.svg {
         output_file::write(path, |to| to.write_all(picture(head, &rows).as_bytes()))?;
     }
@@ -75,7 +75,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The time of one call: that of many, less that of one, so that what a run takes to begin and to end is left out.
-    fn measure(&mut self, bytes: u64) -> Result<Row, Failure> {
+    fn measure(&mut self, bytes: u64) -> Result<CommRow, Failure> {
         let ranks = u64::from(self.opened.group.size());
         // Whole parts for every rank.
         let elements = (bytes / ELEMENT_BYTES / ranks).max(1) * ranks;
@@ -89,7 +89,7 @@ impl<'a> Bench<'a> {
         }
         let time = many.saturating_sub(one) / u32::try_from(rounds).unwrap_or(u32::MAX);
         let mpi = self.mpi(elements)?;
-        Ok(Row { bytes: elements * ELEMENT_BYTES, time, wrong, mpi })
+        Ok(CommRow { bytes: elements * ELEMENT_BYTES, time, wrong, mpi })
     }
 
     fn run(&mut self, elements: u64, rounds: u64) -> Result<Duration, Failure> {

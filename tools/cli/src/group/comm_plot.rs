@@ -6,7 +6,7 @@ use std::time::Duration;
 use pto_bench::report::chart::{Axes, PANEL, decades, grid};
 use pto_host::timeline::text::escaped;
 
-use super::comm_table::{Head, Row, bus_factor};
+use super::comm_table::{CommRow, Head, bus_factor};
 
 /// Ours, and MPI's own.
 const COLOURS: [&str; 2] = ["#d55e00", "#0072b2"];
@@ -15,9 +15,9 @@ const COLOURS: [&str; 2] = ["#d55e00", "#0072b2"];
 type Curve = (&'static str, Vec<(f64, f64)>);
 
 /// The picture. A size whose time is too short to be measured has no point.
-pub(crate) fn picture((collective, place, ranks): Head<'_>, rows: &[Row]) -> String {
-    let points = |of: &dyn Fn(&Row) -> Option<f64>| {
-        let point = |row: &Row| Some((row.bytes as f64, of(row).filter(|value| *value > 0.0)?));
+pub(crate) fn picture((collective, group_name, ranks): Head<'_>, rows: &[CommRow]) -> String {
+    let points = |of: &dyn Fn(&CommRow) -> Option<f64>| {
+        let point = |row: &CommRow| Some((row.bytes as f64, of(row).filter(|value| *value > 0.0)?));
         rows.iter().filter_map(point).collect::<Vec<_>>()
     };
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
@@ -50,7 +50,7 @@ pub(crate) fn picture((collective, place, ranks): Head<'_>, rows: &[Row]) -> Str
         svg,
         "<text x=\"14\" y=\"{}\" fill=\"#555\">over bytes; f32, {}</text>\n</svg>",
         height - 8.0,
-        escaped(place)
+        escaped(group_name)
     );
     svg
 }
@@ -61,7 +61,7 @@ fn panel(svg: &mut String, left: f64, title: &str, curves: &[Curve]) {
     let axes = Axes { left, top: 0.0, x, y };
     grid(svg, &axes, title);
     for ((name, points), colour) in curves.iter().zip(COLOURS) {
-        let places: Vec<_> = points.iter().map(|(x, y)| axes.place(*x, *y)).collect();
+        let places: Vec<_> = points.iter().map(|(x, y)| axes.point(*x, *y)).collect();
         let line: Vec<_> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
         if line.is_empty() {
             continue;
@@ -81,20 +81,20 @@ fn panel(svg: &mut String, left: f64, title: &str, curves: &[Curve]) {
 #[cfg(test)]
 mod tests {
     use super::picture;
-    use crate::group::comm_table::Row;
+    use crate::group::comm_table::CommRow;
     use pto_graph::group::Collective;
     use std::time::Duration;
 
     #[test]
     fn a_picture_has_a_curve_for_each_and_a_point_for_each_size() {
         let row =
-            |bytes: u64, mpi| Row { bytes, time: Duration::from_micros(bytes), wrong: 0, mpi };
+            |bytes: u64, mpi| CommRow { bytes, time: Duration::from_micros(bytes), wrong: 0, mpi };
         let head = (Collective::ALL_REDUCE, "2 ranks of <an MPI>", 2);
         let alone = picture(head, &[row(1 << 10, None), row(1 << 20, None), row(0, None)]);
         assert_eq!(alone.matches("<circle").count(), 2 * 2, "{alone}");
         assert!(!alone.contains("MPI_Allreduce") && alone.contains("&lt;an MPI&gt;"), "{alone}");
-        let beside = picture(head, &[row(1 << 10, Some(Duration::from_micros(7)))]);
-        assert_eq!(beside.matches("<circle").count(), 3, "{beside}");
-        assert!(beside.contains("<title>MPI_Allreduce</title>") && !beside.contains("NaN"));
+        let plotted = picture(head, &[row(1 << 10, Some(Duration::from_micros(7)))]);
+        assert_eq!(plotted.matches("<circle").count(), 3, "{plotted}");
+        assert!(plotted.contains("<title>MPI_Allreduce</title>") && !plotted.contains("NaN"));
     }
 }

@@ -10,7 +10,7 @@ use crate::text::table;
 
 /// One size.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct CommRow {
     pub(crate) bytes: u64,
     /// Of one call.
     pub(crate) time: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) mpi: Option<Duration>,
 }
 
-impl Row {
+impl CommRow {
     /// In GB/s; `None`: the time is too short to be measured.
     pub(super) fn bandwidth(&self) -> Option<f64> {
         let seconds = self.time.as_secs_f64();
@@ -47,7 +47,7 @@ pub(crate) fn bus_factor(collective: Collective, ranks: u32) -> f64 {
 /// Collective, where, ranks.
 pub(super) type Head<'a> = (Collective, &'a str, u32);
 
-pub(crate) fn text((collective, place, ranks): Head<'_>, rows: &[Row]) -> String {
+pub(crate) fn text((collective, group_name, ranks): Head<'_>, rows: &[CommRow]) -> String {
     let is_mpi = rows.iter().any(|row| row.mpi.is_some());
     let mut head =
         ["bytes", "time us", "algorithm GB/s", "bus GB/s", "check"].map(str::to_owned).to_vec();
@@ -58,7 +58,7 @@ pub(crate) fn text((collective, place, ranks): Head<'_>, rows: &[Row]) -> String
         value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
     };
     let factor = bus_factor(collective, ranks);
-    let row = |row: &Row| {
+    let row = |row: &CommRow| {
         let check = if row.wrong == 0 { "ok".to_owned() } else { format!("{} wrong", row.wrong) };
         let mut cells = vec![
             row.bytes.to_string(),
@@ -75,28 +75,28 @@ pub(crate) fn text((collective, place, ranks): Head<'_>, rows: &[Row]) -> String
     };
     let lines: Vec<_> = [head].into_iter().chain(rows.iter().map(row)).collect();
     let table = table(&lines, &[0, 1, 2, 3, 5, 6]);
-    format!("{} of f32 on {place}\n{table}{}", collective.name(), told_worst(rows))
+    format!("{} of f32 on {group_name}\n{table}{}", collective.name(), told_worst(rows))
 }
 
-/// Sizes from which on the ratio to MPI's own is told: below, the time of a call is that of its steps.
+/// Sizes from which on the ratio to MPI's own is reported: below, the time of a call is that of its steps.
 const LARGE: u64 = 64 << 10;
 
 /// The largest ratio to MPI's own all-reduce.
-fn worst(rows: &[Row]) -> Option<f64> {
+fn worst(rows: &[CommRow]) -> Option<f64> {
     let large = rows.iter().filter(|row| row.bytes >= LARGE);
-    large.filter_map(Row::ratio).max_by(f64::total_cmp)
+    large.filter_map(CommRow::ratio).max_by(f64::total_cmp)
 }
 
-fn told_worst(rows: &[Row]) -> String {
-    let told =
+fn told_worst(rows: &[CommRow]) -> String {
+    let text_of =
         |worst| format!("from 64 KiB up at most {worst:.2} times as long as MPI_Allreduce\n");
-    worst(rows).map(told).unwrap_or_default()
+    worst(rows).map(text_of).unwrap_or_default()
 }
 
-pub(crate) fn json((collective, place, ranks): Head<'_>, rows: &[Row]) -> Value {
+pub(crate) fn json((collective, group_name, ranks): Head<'_>, rows: &[CommRow]) -> Value {
     let factor = bus_factor(collective, ranks);
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let row = |row: &Row| {
+    let row = |row: &CommRow| {
         json!({
             "bytes": row.bytes,
             "time_ns": nanoseconds(row.time),
@@ -108,7 +108,7 @@ pub(crate) fn json((collective, place, ranks): Head<'_>, rows: &[Row]) -> Value 
     };
     json!({
         "collective": collective.name(),
-        "group": place,
+        "group": group_name,
         "ranks": ranks,
         "most_of_mpi_from_64k": worst(rows),
         "sizes": rows.iter().map(row).collect::<Vec<_>>(),
@@ -117,14 +117,14 @@ pub(crate) fn json((collective, place, ranks): Head<'_>, rows: &[Row]) -> Value 
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, bus_factor, text};
+    use super::{CommRow, bus_factor, text};
     use pto_graph::group::Collective;
     use std::time::Duration;
 
     #[test]
     fn bandwidths_follow_from_size_time_and_ranks() {
         let time = Duration::from_micros(1000);
-        let row = Row { bytes: 1 << 20, time, wrong: 0, mpi: Some(time / 2) };
+        let row = CommRow { bytes: 1 << 20, time, wrong: 0, mpi: Some(time / 2) };
         let text = text((Collective::ALL_REDUCE, "x", 4), &[row]);
         let cells: Vec<_> = text.lines().nth(2).unwrap().split_whitespace().collect();
         assert_eq!(cells, ["1048576", "1000.0", "1.049", "1.573", "ok", "500.0", "2.00"]);
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn wrong_elements_are_told() {
-        let row = Row { bytes: 8, time: Duration::ZERO, wrong: 3, mpi: None };
+        let row = CommRow { bytes: 8, time: Duration::ZERO, wrong: 3, mpi: None };
         let text = text((Collective::BROADCAST, "x", 2), &[row]);
         assert!(text.contains("3 wrong") && text.contains(" - "), "{text}");
     }

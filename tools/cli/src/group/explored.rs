@@ -1,4 +1,4 @@
-//! What `pto run EXAMPLE --group virtual:N --explore RUNS` tells.
+//! What `pto run EXAMPLE --group virtual:N --explore RUNS` prints.
 
 use pto_host::group::GroupExploration;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::text::grouped;
 /// What a search over the orders of arrivals has found.
 pub(super) struct Explored<'e> {
     pub(super) example: &'e str,
-    pub(super) place: String,
+    pub(super) group_name: String,
     pub(super) found: GroupExploration,
 }
 
@@ -24,13 +24,13 @@ impl Explored<'_> {
     }
 
     pub(super) fn text(&self) -> String {
-        let Self { example, place, found } = self;
+        let Self { example, group_name, found } = self;
         let head = match (&found.failure, found.is_complete) {
             (Some(_), _) => "WRONG in one order",
             (None, true) => "passed in every order of arrivals",
             (None, false) => "NOT all orders were tried",
         };
-        let mut text = format!("{example} on {place}: {head}\n  {} runs", grouped(found.runs));
+        let mut text = format!("{example} on {group_name}: {head}\n  {} runs", grouped(found.runs));
         text += &match (&found.failure, found.is_complete) {
             (Some((choices, what)), _) => format!(
                 "; in the last one: {what}\n  its choices, for Group::explore_one: {}\n",
@@ -49,11 +49,11 @@ impl Explored<'_> {
     }
 
     pub(super) fn json(&self) -> Value {
-        let Self { example, place, found } = self;
+        let Self { example, group_name, found } = self;
         let failure = found.failure.as_ref();
         json!({
             "example": example,
-            "group": place,
+            "group": group_name,
             "runs": found.runs,
             "is_complete": found.is_complete,
             "orders": found.orders.to_string(),

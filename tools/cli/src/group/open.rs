@@ -24,7 +24,7 @@ pub(crate) const fn cores(target: &GroupTarget) -> (u32, u32) {
 /// A group, and the MPI job that it is part of.
 pub(crate) struct Opened {
     pub(crate) group: Group,
-    // Behind the group: its transport goes first.
+    // After the group: its transport goes first.
     mpi: Option<Mpi>,
     /// What runs them, where it is this process.
     time: &'static str,
@@ -55,7 +55,7 @@ impl Opened {
         }
     }
 
-    /// Whether this process tells the result for all ranks.
+    /// Whether this process reports the result for all ranks.
     pub(crate) fn is_teller(&self) -> bool {
         self.group.members().first().is_none_or(|member| member.rank() == 0)
     }
@@ -71,8 +71,8 @@ impl Opened {
         mpi.transport().meet(word, AFTER_RUN).map_err(Failure::faulted)
     }
 
-    /// Where it is, in words.
-    pub(crate) fn place(&self) -> String {
+    /// How many ranks it has, and of which library or clock.
+    pub(crate) fn describe(&self) -> String {
         let size = counted(u64::from(self.group.size()), "rank");
         match &self.mpi {
             Some(mpi) => format!("{size} of {}", mpi.library()),

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pto_examples::host::{self, Example, Inputs, Member, Nans, Params, Prepared, Tensor, Verdict};
+use pto_examples::host::{
+    self, Example, GroupRank, Inputs, Nans, Params, Prepared, Tensor, Verdict,
+};
 use pto_host::group::{
     ContributionReport, GroupError, GroupOptions, GroupReport, GroupTarget, GroupWork, clock_ns,
 };
@@ -17,9 +19,9 @@ use super::open::{Opened, cores};
 use crate::args::{DeviceChoice, RunArgs, VirtualArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::output::{answer, answer_beside};
+use crate::output::{answer, answer_with_failures};
 use crate::output_file;
-use crate::program::Named;
+use crate::program::NamedProgram;
 use crate::replay;
 use crate::request::request;
 use crate::text::{bytes, counted, duration, grouped};
@@ -28,10 +30,10 @@ use crate::timeline;
 /// Runs an example on a group.
 pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure> {
     refuse_others(args, target)?;
-    let example: &dyn Example = match Named::find(&args.example)? {
-        Named::Example(example) => example,
-        Named::Workload(file) => file,
-        Named::Graph(_) => {
+    let example: &dyn Example = match NamedProgram::find(&args.example)? {
+        NamedProgram::Example(example) => example,
+        NamedProgram::Workload(file) => file,
+        NamedProgram::Graph(_) => {
             return Err(Failure::usage("a graph file is for one device; leave --group out"));
         }
     };
@@ -46,22 +48,22 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
     args.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
     let options = GroupOptions { device: device(args, target), ..GroupOptions::default() };
-    let mut job = Job::new(Opened::open(target, &options)?, example, &params, &inputs)?;
+    let mut job = GroupJob::new(Opened::open(target, &options)?, example, &params, &inputs)?;
     if let Some(runs) = args.explore {
         return job.explore(args, runs.get(), example.name());
     }
-    let mut told = job.run(args)?;
+    let mut summary = job.run(args)?;
     let written =
-        args.trace.as_deref().map(|path| job.write_timeline(&mut told.report, path, args));
-    // Whatever becomes of the file, the result is told.
+        args.trace.as_deref().map(|path| job.write_timeline(&mut summary.report, path, args));
+    // Whatever becomes of the file, the result is summary.
     let unwritten = match written.transpose() {
         Ok(timelines) => {
-            told.timelines = timelines;
+            summary.timelines = timelines;
             None
         }
         Err(unwritten) => Some(unwritten),
     };
-    let exit = match (told.passed, &unwritten) {
+    let exit = match (summary.passed, &unwritten) {
         (false, _) => Exit::Wrong,
         (true, Some(_)) => Exit::Internal,
         (true, None) => Exit::Pass,
@@ -71,7 +73,7 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
     }
     let unwritten: Vec<_> = unwritten.iter().collect();
     let form = Form::from(args.json);
-    answer_beside(form, exit, &unwritten, || told.text(example), || told.json(example))
+    answer_with_failures(form, exit, &unwritten, || summary.text(example), || summary.json(example))
 }
 
 /// Options that belong to a run of one device.
@@ -94,9 +96,11 @@ fn refuse_others(args: &RunArgs, target: &GroupTarget) -> Result<(), Failure> {
             "--explore chooses which transfer arrives next, which virtual time can; use --group virtual:N",
         ));
     }
-    let beside =
+    let unexplored_options =
         [("--trace", args.trace.is_some()), ("--no-compute", args.virtual_time.no_compute)];
-    if let Some((option, _)) = beside.into_iter().find(|(_, is_given)| explores && *is_given) {
+    if let Some((option, _)) =
+        unexplored_options.into_iter().find(|(_, is_given)| explores && *is_given)
+    {
         return Err(Failure::usage(format!(
             "{option} is for one run, and --explore makes many; leave one of them out"
         )));
@@ -130,7 +134,7 @@ fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
 }
 
 /// An example on the members of this process.
-struct Job {
+struct GroupJob {
     opened: Opened,
     prepared: Vec<Prepared>,
     /// What the clock of this process was at when all ranks met before the run; zero where they have one clock.
@@ -138,8 +142,8 @@ struct Job {
 }
 
 /// What came of it, of all ranks.
-struct Told {
-    place: String,
+struct GroupSummary {
+    group_name: String,
     ranks: u32,
     passed: bool,
     verdicts: Vec<(u32, Verdict)>,
@@ -150,7 +154,7 @@ struct Told {
     timelines: Option<String>,
 }
 
-impl Job {
+impl GroupJob {
     fn new(
         opened: Opened,
         example: &dyn Example,
@@ -159,14 +163,14 @@ impl Job {
     ) -> Result<Self, Failure> {
         let size = opened.group.size();
         let prepare = |member: &pto_host::group::Member| {
-            let of = Member { rank: member.rank(), size };
+            let of = GroupRank { rank: member.rank(), size };
             example.prepare_member(of, params, inputs, member.device())
         };
         let prepared = opened.group.members().iter().map(prepare).collect::<Result<_, _>>()?;
         Ok(Self { opened, prepared, met_ns: 0 })
     }
 
-    fn run(&mut self, args: &RunArgs) -> Result<Told, Failure> {
+    fn run(&mut self, args: &RunArgs) -> Result<GroupSummary, Failure> {
         for prepared in &mut self.prepared {
             prepared.reset()?;
         }
@@ -191,7 +195,7 @@ impl Job {
         self.judge(report)
     }
 
-    /// Runs the example in every order in which its transfers can arrive, and tells what has been found.
+    /// Runs the example in every order in which its transfers can arrive, and reports what has been found.
     fn explore(mut self, args: &RunArgs, runs: u64, example: &str) -> Result<Exit, Failure> {
         let options = self.options(args);
         let own: Vec<Vec<u64>> =
@@ -207,25 +211,26 @@ impl Job {
             for (rank, prepared) in prepared.iter_mut().enumerate() {
                 let verdict = prepared.verify().map_err(|error| text(&error))?;
                 if !verdict.passed() {
-                    let place = verdict.place.map(|place| place.to_string()).unwrap_or_default();
-                    return Err(format!("rank {rank}: {} wrong; {place}", verdict.wrong));
+                    let position =
+                        verdict.position.map(|position| position.to_string()).unwrap_or_default();
+                    return Err(format!("rank {rank}: {} wrong; {position}", verdict.wrong));
                 }
             }
             Ok(())
         });
-        let place = self.opened.place();
-        let explored = Explored { example, place, found: found.map_err(Failure::from)? };
+        let group_name = self.opened.describe();
+        let explored = Explored { example, group_name, found: found.map_err(Failure::from)? };
         let exit = explored.exit();
         answer(Form::from(args.json), exit, || explored.text(), || explored.json())
     }
 
     /// Every member's result, and those of the other processes.
-    fn judge(&mut self, report: GroupReport) -> Result<Told, Failure> {
+    fn judge(&mut self, report: GroupReport) -> Result<GroupSummary, Failure> {
         if let Some(found) = &report.contributions {
             let (passed, verdicts) = (found.wrong == 0, Vec::new());
-            let (place, ranks) = (self.opened.place(), self.opened.group.size());
-            return Ok(Told {
-                place,
+            let (group_name, ranks) = (self.opened.describe(), self.opened.group.size());
+            return Ok(GroupSummary {
+                group_name,
                 ranks,
                 passed,
                 verdicts,
@@ -247,9 +252,9 @@ impl Job {
         let passed = self.opened.exchange(u64::from(here))?.iter().all(|word| *word == 1);
         let digests = self.opened.exchange(digest)?;
         let digest = digests.iter().fold(0_u64, |sum, one| sum.wrapping_add(*one));
-        let (place, ranks) = (self.opened.place(), self.opened.group.size());
+        let (group_name, ranks) = (self.opened.describe(), self.opened.group.size());
         let digest = Some(digest);
-        Ok(Told { place, ranks, passed, verdicts, report, digest, timelines: None })
+        Ok(GroupSummary { group_name, ranks, passed, verdicts, report, digest, timelines: None })
     }
 
     /// A run that failed: the timeline of the ranks of this process up to then is kept, if it was asked for.
@@ -293,7 +298,7 @@ impl Job {
         Ok(match self.opened.mpi() {
             None => format!("the timeline of all ranks is in {}", file.display()),
             Some(_) => format!(
-                "the timelines of the ranks are in {} and beside it; give all of them to `pto view`",
+                "the timelines of the ranks are in {} and next to it; give all of them to `pto view`",
                 file.display()
             ),
         })
@@ -320,7 +325,7 @@ impl Job {
                 "parameters",
                 if params.is_empty() { "defaults".to_owned() } else { params.join(" ") },
             ),
-            ("group", self.opened.place()),
+            ("group", self.opened.describe()),
             ("pto", env!("CARGO_PKG_VERSION").to_owned()),
         ];
         trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
@@ -351,11 +356,11 @@ fn digest_of(rank: u32, tensor: &Tensor) -> u64 {
     tensor.bytes().into_iter().fold(start, step)
 }
 
-impl Told {
+impl GroupSummary {
     fn text(&self, example: &dyn Example) -> String {
         let verdict = if self.passed { "passed" } else { "WRONG" };
         let transfers = self.report.transfers();
-        let mut text = format!("{} on {}: {verdict}\n", example.name(), self.place);
+        let mut text = format!("{} on {}: {verdict}\n", example.name(), self.group_name);
         for (rank, verdict) in &self.verdicts {
             let ran = self.report.ranks.iter().find(|one| one.rank == *rank);
             let (tasks, time) =
@@ -375,8 +380,8 @@ impl Told {
                     grouped(nans.expected)
                 );
             }
-            if let Some(place) = verdict.place.as_ref().filter(|_| !verdict.passed()) {
-                text += &format!("    {place}\n");
+            if let Some(position) = verdict.position.as_ref().filter(|_| !verdict.passed()) {
+                text += &format!("    {position}\n");
             }
         }
         if let Some(found) = &self.report.contributions {
@@ -436,7 +441,7 @@ impl Told {
         let transfers = self.report.transfers();
         json!({
             "example": example.name(),
-            "group": self.place,
+            "group": self.group_name,
             "ranks": self.ranks,
             "passed": self.passed,
             "digest": self.digest.map(|digest| format!("{digest:016x}")),

@@ -9,7 +9,7 @@ use pto_host::virtual_time::{Compute, VirtualOptions};
 use pto_host::{Capacities, DeviceOptions, Hosting, RunOptions};
 
 use super::bounds::Bounds;
-use super::scaling_table::{Layer, Row, as_json, text};
+use super::scaling_table::{ScalingLayer, ScalingRow, as_json, text};
 use crate::args::CommScalingArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
@@ -42,7 +42,7 @@ pub(crate) fn scaling(args: &CommScalingArgs) -> Result<Exit, Failure> {
     })?;
     let (mut rows, mut layers) = (Vec::new(), Vec::new());
     for &ranks in &args.ranks {
-        let rig = Rig { ranks, network, aicpu: args.aicpu, rounds: args.rounds };
+        let rig = ScalingGroup { ranks, network, aicpu: args.aicpu, rounds: args.rounds };
         if !args.layer {
             let wanted = |of: &&Collective| args.collective.is_none_or(|only| only == **of);
             for &collective in COLLECTIVES.iter().filter(wanted) {
@@ -66,7 +66,7 @@ pub(crate) fn scaling(args: &CommScalingArgs) -> Result<Exit, Failure> {
 }
 
 /// A group of so many devices.
-struct Rig {
+struct ScalingGroup {
     ranks: u32,
     network: NetworkProfile,
     aicpu: u32,
@@ -74,7 +74,7 @@ struct Rig {
     rounds: u32,
 }
 
-impl Rig {
+impl ScalingGroup {
     fn open(&self, windows: [u64; 2]) -> Result<Group, Failure> {
         let hosting =
             Hosting::Virtual(VirtualOptions { compute: Compute::Off, ..VirtualOptions::default() });
@@ -113,7 +113,7 @@ impl Rig {
         Ok((report.makespan(), report.tasks(), start.elapsed()))
     }
 
-    fn collective(&self, collective: Collective, bytes: u64) -> Result<Row, Failure> {
+    fn collective(&self, collective: Collective, bytes: u64) -> Result<ScalingRow, Failure> {
         // Whole parts for every rank.
         let elements = (bytes / 4 / u64::from(self.ranks)).max(1) * u64::from(self.ranks);
         let bytes = elements * 4;
@@ -131,15 +131,15 @@ impl Rig {
         let (time, tasks, wall) = self.run(&mut group, ("comm_bench", &args.words()), tasks)?;
         let ran = (time / self.rounds, tasks, wall);
         let bounds = Bounds::of(collective, self.ranks, bytes, &self.network);
-        Ok(Row { collective, ranks: self.ranks, bytes, ran, bounds })
+        Ok(ScalingRow { collective, ranks: self.ranks, bytes, ran, bounds })
     }
 
-    fn layer(&self) -> Result<Layer, Failure> {
+    fn layer(&self) -> Result<ScalingLayer, Failure> {
         let [rows, inner, cols, together] = LAYER;
         let inner = inner / u64::from(self.ranks);
         let mut times = [Duration::ZERO; 4];
         let (mut tasks, mut wall) = (0, Duration::ZERO);
-        for (time, part) in times.iter_mut().zip(comm_layer::Part::ALL) {
+        for (time, part) in times.iter_mut().zip(comm_layer::LayerPart::ALL) {
             let mut group = self.open([4 * inner * (rows + cols), 4 * rows * cols])?;
             let part = part.get().into();
             let args = comm_layer::Args { rows, inner, cols, together, part };
@@ -150,6 +150,6 @@ impl Rig {
             tasks = tasks.max(ran.1);
             wall += ran.2;
         }
-        Ok(Layer { ranks: self.ranks, times, tasks, wall, pieces: cols / together })
+        Ok(ScalingLayer { ranks: self.ranks, times, tasks, wall, pieces: cols / together })
     }
 }

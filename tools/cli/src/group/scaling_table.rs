@@ -10,7 +10,7 @@ use crate::text::{duration, grouped, table};
 
 /// A collective of a size on so many devices.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct ScalingRow {
     pub(crate) collective: Collective,
     pub(crate) ranks: u32,
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Row {
 
 /// The layer on so many devices.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layer {
+pub(crate) struct ScalingLayer {
     pub(crate) ranks: u32,
     /// Overlapped, apart, the kernels alone, the transfers alone.
     pub(crate) times: [Duration; 4],
@@ -31,7 +31,7 @@ pub(crate) struct Layer {
     pub(crate) pieces: u64,
 }
 
-impl Layer {
+impl ScalingLayer {
     /// The larger one of kernels and transfers alone, and one piece of each.
     fn bound(&self) -> Duration {
         let [.., kernels, transfers] = self.times;
@@ -54,7 +54,11 @@ fn lines<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]
     table(&rows, &(1..N).collect::<Vec<_>>())
 }
 
-pub(crate) fn text((network, aicpu): (&str, u32), rows: &[Row], layers: &[Layer]) -> String {
+pub(crate) fn text(
+    (network, aicpu): (&str, u32),
+    rows: &[ScalingRow],
+    layers: &[ScalingLayer],
+) -> String {
     let mut text = format!("network {network}, {aicpu} AICPU instances a device\n");
     if !rows.is_empty() {
         let head = [
@@ -122,9 +126,13 @@ pub(crate) fn text((network, aicpu): (&str, u32), rows: &[Row], layers: &[Layer]
     text
 }
 
-pub(crate) fn as_json((network, aicpu): (&str, u32), rows: &[Row], layers: &[Layer]) -> Value {
+pub(crate) fn as_json(
+    (network, aicpu): (&str, u32),
+    rows: &[ScalingRow],
+    layers: &[ScalingLayer],
+) -> Value {
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let row = |row: &Row| {
+    let row = |row: &ScalingRow| {
         json!({
             "collective": row.collective.name(),
             "ranks": row.ranks,
@@ -136,7 +144,7 @@ pub(crate) fn as_json((network, aicpu): (&str, u32), rows: &[Row], layers: &[Lay
             "wall_ns": nanoseconds(row.ran.2),
         })
     };
-    let layer = |layer: &Layer| {
+    let layer = |layer: &ScalingLayer| {
         let [overlapped, apart, kernels, transfers] = layer.times.map(nanoseconds);
         json!({
             "ranks": layer.ranks,

@@ -7,7 +7,7 @@ use pto_host::group::soak::{self, FailedSeed, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::SoakArgs;
-use crate::campaign::{self, Commands, GoOn, Job, Kind, SharedPhase, Tally};
+use crate::campaign::{self, Commands, GoOn, Kind, RankJob, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::interrupt;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
     if let Some(seed) = args.replay {
         return replay_seed(args, seed);
     }
-    if let Some(mut job) = Job::join(args, seeds.clone(), "groups")? {
+    if let Some(mut job) = RankJob::join(args, seeds.clone(), "groups")? {
         return share(args, &mut job);
     }
     let start = Instant::now();
@@ -68,7 +68,7 @@ const COUNTS: [&str; 6] =
     ["seeds", "runs", "transfers", "faults_injected", "runs_that_faulted", "virtual_ns"];
 
 /// This rank's part of a campaign.
-fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
+fn share(args: &SoakArgs, job: &mut RankJob) -> Result<Exit, Failure> {
     let threads = args.threads_of_a_rank();
     let run = |seeds: Range<u64>, go_on: &GoOn<'_>| tally(&soak::soak(seeds, threads, |_| go_on()));
     let again = |_: &str, seed| {
@@ -108,9 +108,10 @@ fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
     if !wall.is_zero() {
         rows.push(row("time", duration(wall)));
     }
-    let told = |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
-    let failures: String = report.failures.iter().map(told).collect();
-    table(&rows, &[1]) + &failures + &interrupt::told(go_on)
+    let with_replay =
+        |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
+    let failures: String = report.failures.iter().map(with_replay).collect();
+    table(&rows, &[1]) + &failures + &interrupt::resume_hint(go_on)
 }
 
 fn as_json(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> Value {

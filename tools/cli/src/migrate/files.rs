@@ -1,4 +1,4 @@
-//! Programs of a folder: Python files, each with the sources in C++ that stand in folders below it.
+//! Programs of a folder: Python files, each with the sources in C++ that are in folders below it.
 //!
 //! Sources that belong to no Python file are a program as well: those in one folder `kernels` together, any other one by itself.
 
@@ -12,7 +12,7 @@ use crate::errors::Failure;
 /// Words by which a Python file is known as a program of the field.
 const PROGRAM: [&str; 3] = ["scene_test(", "simpler.worker", "simpler.task_interface"];
 const SIMULATORS: [&str; 4] = ["\"a2a3sim\"", "\"a5sim\"", "'a2a3sim'", "'a5sim'"];
-/// Words behind which a program names its platforms.
+/// Words after which a program names its platforms.
 const PLATFORMS: [&str; 2] = ["\"platforms\"", "mark.platforms("];
 /// Folders that hold no programs.
 const SKIPPED: [&str; 4] = [".git", "build", "target", "__pycache__"];
@@ -39,7 +39,7 @@ impl Verdict {
     }
 }
 
-/// Why not, and where that stands.
+/// Why not, and in which line.
 pub(super) struct Reason {
     pub(super) path: PathBuf,
     pub(super) line: usize,
@@ -126,7 +126,7 @@ fn program_of(source: &Path) -> PathBuf {
     kernels.and_then(Path::parent).unwrap_or(source).to_path_buf()
 }
 
-/// What pytest and the programs beside it import.
+/// What pytest and the programs in its folder import.
 fn is_beside_programs(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     name == "conftest.py" || name.starts_with('_')
@@ -185,7 +185,7 @@ fn reasons(path: &Path, text: &str) -> Vec<Reason> {
     found.into_iter().map(reason).collect()
 }
 
-/// A header that is neither ours, nor PTO-ISA's, nor beside the source.
+/// A header that is neither ours, nor PTO-ISA's, nor next to the source.
 fn missing_header(path: &Path, line: &str) -> Option<String> {
     let name = rules::quoted_include(line)?;
     let is_known = name.starts_with("pto/") || rules::HEADERS.contains(&name);
@@ -194,6 +194,6 @@ fn missing_header(path: &Path, line: &str) -> Option<String> {
         return None;
     }
     Some(format!(
-        "There is no header {name:?}: it is neither one of ours, nor PTO-ISA's, nor beside the source."
+        "There is no header {name:?}: it is neither one of ours, nor PTO-ISA's, nor next to the source."
     ))
 }

@@ -1,4 +1,4 @@
-//! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason stands.
+//! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason is.
 //!
 //! Nothing is compiled or run: [`rules`] are about words in lines, [`names`] about what is imported, [`files`] finds programs and what belongs to them, [`reach`] says which tests of a
 //! file run all the same.
@@ -38,8 +38,8 @@ fn text(programs: &[Program]) -> String {
     for program in programs {
         text += &format!("{:<14} {}\n", program.verdict().words(), program.path.display());
         for reason in &program.reasons {
-            let place = format!("{}:{}", reason.path.display(), reason.line);
-            text += &format!("    {place}: {}\n", reason.sentence);
+            let location = format!("{}:{}", reason.path.display(), reason.line);
+            text += &format!("    {location}: {}\n", reason.sentence);
         }
     }
     let [runs, partly, hardware, stops] =

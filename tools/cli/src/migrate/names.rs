@@ -53,7 +53,7 @@ import simpler_setup.scene_test
 from simpler import worker, no_such_worker
 from simpler_setup import scene_test, \\
     NoSuchTest
-from . import beside
+from . import sibling
 from torch import no_such_tensor
 \"\"\"
 from simpler.worker import InText

@@ -4,7 +4,7 @@
 pub(super) struct Import {
     /// Its first line, from 1 on.
     pub(super) line: usize,
-    /// Whether the file goes on where it fails: it stands in a `try`, or is for type checkers alone.
+    /// Whether the file goes on where it fails: it is in a `try`, or is for type checkers alone.
     pub(super) is_guarded: bool,
     /// The module, with the dots of a relative import.
     pub(super) module: String,
@@ -35,7 +35,7 @@ pub(super) fn imports(text: &str) -> Vec<Import> {
     imports
 }
 
-/// A statement that may go on in brackets, or behind a backslash, as one line.
+/// A statement that may go on in brackets, or after a backslash, as one line.
 fn whole(lines: &[&str]) -> String {
     let mut statement = String::new();
     for line in lines {
@@ -72,7 +72,7 @@ fn parts(statement: &str) -> Vec<(String, Vec<(String, String)>)> {
     vec![(module.trim().to_owned(), names.split(',').filter_map(named).collect())]
 }
 
-/// Whether one of the blocks that a line of this indent stands in catches what fails, or is never run.
+/// Whether one of the blocks that a line of this indent is in catches what fails, or is never run.
 fn is_guarded(before: &[&str], mut indent_of: usize) -> bool {
     for line in before.iter().rev().filter(|line| !line.trim().is_empty()) {
         if indent(line) < indent_of {

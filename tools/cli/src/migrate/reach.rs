@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// A function of a file: its name and its lines.
-struct Function<'t> {
+struct SourceFunction<'t> {
     name: &'t str,
     lines: std::ops::Range<usize>,
     body: Vec<&'t str>,
@@ -14,7 +14,7 @@ pub(super) fn spares_some(text: &str, lines: &[usize]) -> bool {
     let functions = functions(text);
     let Some(mut stopped) = functions_of(&functions, lines) else { return false };
     loop {
-        let calls = |function: &&Function<'_>| {
+        let calls = |function: &&SourceFunction<'_>| {
             let names = || stopped.iter().any(|name| function.calls(name));
             !stopped.contains(function.name) && names()
         };
@@ -32,7 +32,10 @@ pub(super) fn spares_some(text: &str, lines: &[usize]) -> bool {
 }
 
 /// The functions that have these lines; `None`: a line is in none of them, and so counts for all.
-fn functions_of<'t>(functions: &[Function<'t>], lines: &[usize]) -> Option<BTreeSet<&'t str>> {
+fn functions_of<'t>(
+    functions: &[SourceFunction<'t>],
+    lines: &[usize],
+) -> Option<BTreeSet<&'t str>> {
     let mut names = BTreeSet::new();
     for line in lines {
         let mut holders = functions.iter().filter(|one| one.lines.contains(line)).peekable();
@@ -42,7 +45,7 @@ fn functions_of<'t>(functions: &[Function<'t>], lines: &[usize]) -> Option<BTree
     Some(names)
 }
 
-impl Function<'_> {
+impl SourceFunction<'_> {
     fn calls(&self, name: &str) -> bool {
         let call = format!("{name}(");
         let before = |at: usize, line: &str| line[..at].chars().next_back();
@@ -54,7 +57,7 @@ impl Function<'_> {
 }
 
 /// The functions of a file, those within others as well.
-fn functions(text: &str) -> Vec<Function<'_>> {
+fn functions(text: &str) -> Vec<SourceFunction<'_>> {
     let lines: Vec<&str> = text.lines().collect();
     let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, name(line)?)));
     heads
@@ -66,7 +69,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
             };
             let length = lines[at + 1..].iter().take_while(goes_on).count();
             let body = lines[at + 1..=at + length].to_vec();
-            Function { name, lines: at + 1..at + length + 2, body }
+            SourceFunction { name, lines: at + 1..at + length + 2, body }
         })
         .collect()
 }

@@ -1,17 +1,17 @@
 //! What in a line keeps a program from running here.
 
 /// Words, and what a program that has them needs and does not get.
-pub(super) struct Rule {
+pub(super) struct UnsupportedUse {
     words: &'static [&'static str],
     pub(super) sentence: &'static str,
 }
 
-const fn rule(words: &'static [&'static str], sentence: &'static str) -> Rule {
-    Rule { words, sentence }
+const fn rule(words: &'static [&'static str], sentence: &'static str) -> UnsupportedUse {
+    UnsupportedUse { words, sentence }
 }
 
 /// Of Python.
-const PYTHON: &[Rule] = &[
+const PYTHON: &[UnsupportedUse] = &[
     rule(
         &[
             "simpler.remote_l3",
@@ -41,7 +41,7 @@ const PYTHON: &[Rule] = &[
     ),
     rule(
         &["goldens.qwen3", "goldens.deepseek", "goldens.mx_fp"],
-        "It uses a reference of the field's package that ours does not have: put the reference beside the program.",
+        "It uses a reference of the field's package that ours does not have: put the reference next to the program.",
     ),
     rule(
         &["tools.strace_timing", "tools.critical_path"],
@@ -50,7 +50,7 @@ const PYTHON: &[Rule] = &[
 ];
 
 /// Of C++.
-const CXX: &[Rule] = &[
+const CXX: &[UnsupportedUse] = &[
     rule(
         &[
             "\"kernel_operator",
@@ -98,12 +98,15 @@ pub(super) const HEADERS: &[&str] = &[
 ];
 
 /// The rules for a language.
-pub(super) fn of(is_python: bool) -> &'static [Rule] {
+pub(super) fn of(is_python: bool) -> &'static [UnsupportedUse] {
     if is_python { PYTHON } else { CXX }
 }
 
 /// The rule that a line breaks; comments break none.
-pub(super) fn broken(line: &str, rules: &'static [Rule]) -> Option<&'static Rule> {
+pub(super) fn broken(
+    line: &str,
+    rules: &'static [UnsupportedUse],
+) -> Option<&'static UnsupportedUse> {
     let code = line.trim_start();
     if code.starts_with("//") || code.starts_with("# ") || code.starts_with('*') {
         return None;
@@ -111,7 +114,7 @@ pub(super) fn broken(line: &str, rules: &'static [Rule]) -> Option<&'static Rule
     rules.iter().find(|rule| rule.words.iter().any(|word| code.contains(word)))
 }
 
-/// What stands between quotes behind `#include`.
+/// The text in quotes after `#include`.
 pub(super) fn quoted_include(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("#include")?.trim_start().strip_prefix('"')?;
     rest.split_once('"').map(|(name, _)| name)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pto_host::workloads::Workload;
-use pto_host::workloads::program::{Place, Program, ProgramError, Role, checksum};
+use pto_host::workloads::program::{MemorySpace, Program, ProgramError, Role, checksum};
 use serde_json::json;
 
 use super::{builder, graph, shown};
@@ -11,14 +11,14 @@ use crate::args::ProgramBuildArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::input_file;
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::output::answer;
 use crate::text::bytes;
 use crate::{model, npy, output_file};
 
 /// Builds, and says what came out.
 pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
-    let usual = || input_file::beside(&args.source, "ptop");
+    let usual = || input_file::sibling(&args.source, "ptop");
     let path = args.output.clone().unwrap_or_else(usual);
     output_file::check_form(&path, "ptop")?;
     let program = with_options(read(args)?, args)?;
@@ -96,9 +96,9 @@ fn of_graph(path: &Path, objects: &[PathBuf]) -> Result<Program, Failure> {
     };
     let codes = objects.iter().map(code).collect::<Result<Vec<_>, Failure>>()?;
     let Some((first, (_, code))) = objects.first().zip(codes.first()) else {
-        return graph::program_of(path, &Kernels::default());
+        return graph::program_of(path, &KernelSet::default());
     };
-    let kernels = Kernels::of_code(first, code)?;
+    let kernels = KernelSet::of_code(first, code)?;
     kernels.put_into(graph::program_of(path, &kernels)?, codes)
 }
 
@@ -109,8 +109,8 @@ fn workload(path: &Path) -> Result<Program, Failure> {
     let workload = Workload::parse(&text).map_err(|error| refused(&error))?;
     let checked = workload.check().map_err(|error| refused(&error))?;
     for warning in checked.warnings() {
-        let (name, place) = (&checked.workload().name, &warning.place);
-        eprintln!("warning: '{shown}', workload {name}{place}: {}", warning.message);
+        let (name, path) = (&checked.workload().name, &warning.path);
+        eprintln!("warning: '{shown}', workload {name}{path}: {}", warning.message);
     }
     Program::of_workload(&checked).map_err(|error| refused(&error))
 }
@@ -124,14 +124,14 @@ fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program
         }
     }
     for (name, text) in &args.places {
-        let place =
-            Place::from_name(text).filter(|place| matches!(place, Place::Device | Place::OnChip));
-        let place = place.ok_or_else(|| {
+        let memory = MemorySpace::from_name(text)
+            .filter(|memory| matches!(memory, MemorySpace::Device | MemorySpace::OnChip));
+        let memory = memory.ok_or_else(|| {
             Failure::usage(format!(
-                "--place {name}: '{text}' is no place of a device; use device or on-chip"
+                "--place {name}: '{text}' is no memory of a device; use device or on-chip"
             ))
         })?;
-        program = changed(program, name, |tensor| tensor.layout.place = place)?;
+        program = changed(program, name, |tensor| tensor.layout.memory = memory)?;
     }
     for (name, text) in &args.roles {
         let role = Role::from_name(text);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pto_host::abi::RuntimeVariant;
 use pto_host::workloads::program::{
-    Body, BuilderReference, GraphArgument, Program, TensorDescription,
+    BuilderReference, GraphArgument, Program, ProgramBody, TensorDescription,
 };
 use serde::Deserialize;
 
@@ -14,14 +14,14 @@ use crate::input_file;
 /// The description.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Description {
+struct BuilderDescription {
     format: String,
     version: u32,
     name: String,
     builder: String,
     variant: String,
     tensors: Vec<Tensor>,
-    words: Vec<Word>,
+    words: Vec<BuilderWord>,
 }
 
 /// A tensor of the program.
@@ -38,7 +38,7 @@ struct Tensor {
 /// A word of the builder.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Word {
+enum BuilderWord {
     Number(u64),
     Float(OfFloat),
     Tensor(OfTensor),
@@ -68,7 +68,7 @@ pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
     let refused = |what: &dyn std::fmt::Display| {
         Failure::usage(format!("'{shown}' cannot become a program: {what}"))
     };
-    let of_file: Description = serde_json::from_str(&text)
+    let of_file: BuilderDescription = serde_json::from_str(&text)
         .map_err(|error| refused(&format!("it is no description of a builder: {error}")))?;
     if (of_file.format.as_str(), of_file.version) != (FORMAT, VERSION) {
         return Err(refused(&format!(
@@ -79,7 +79,7 @@ pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
     build(&of_file).map_err(|what| refused(&what))
 }
 
-fn build(of_file: &Description) -> Result<Program, String> {
+fn build(of_file: &BuilderDescription) -> Result<Program, String> {
     let variants: Vec<_> =
         RuntimeVariant::ALL.iter().filter(|variant| variant.has_builder()).collect();
     let variant = variants.iter().find(|variant| variant.to_string() == of_file.variant);
@@ -94,10 +94,10 @@ fn build(of_file: &Description) -> Result<Program, String> {
             .map_err(|what| format!("tensor {name}: {what}"))
     };
     let tensors = of_file.tensors.iter().map(tensor).collect::<Result<Vec<_>, _>>()?;
-    let word = |word: &Word| match word {
-        Word::Number(word) => Ok(GraphArgument::Word(*word)),
-        Word::Float(OfFloat { f32 }) => Ok(GraphArgument::Word(f32.to_bits().into())),
-        Word::Tensor(OfTensor { tensor, byte }) => {
+    let word = |word: &BuilderWord| match word {
+        BuilderWord::Number(word) => Ok(GraphArgument::Word(*word)),
+        BuilderWord::Float(OfFloat { f32 }) => Ok(GraphArgument::Word(f32.to_bits().into())),
+        BuilderWord::Tensor(OfTensor { tensor, byte }) => {
             let found = tensors.iter().position(|known| known.name == *tensor);
             let number = found
                 .ok_or_else(|| format!("a word names tensor {tensor}, which it does not have"))?;
@@ -106,6 +106,6 @@ fn build(of_file: &Description) -> Result<Program, String> {
     };
     let words = of_file.words.iter().map(word).collect::<Result<Vec<_>, String>>()?;
     let reference = BuilderReference { name: of_file.builder.clone(), variant, words };
-    Program::new(&of_file.name, Body::Builder(reference), tensors)
+    Program::new(&of_file.name, ProgramBody::Builder(reference), tensors)
         .map_err(|error| error.to_string())
 }

@@ -3,7 +3,7 @@
 use pto_abi::CoreKind;
 use pto_abi::runtime::ABI_MAJOR;
 use pto_graph::plan::layout::VERSION as PLAN_VERSION;
-use pto_host::workloads::program::{Body, MAJOR, Program};
+use pto_host::workloads::program::{MAJOR, Program, ProgramBody};
 use serde_json::json;
 
 use super::system::System;
@@ -56,7 +56,7 @@ pub(super) fn check(args: &ProgramCheckArgs, program: &Program) -> Result<Exit, 
 
 fn findings(program: &Program, system: &System) -> Vec<Finding> {
     let needs = program.needs();
-    let (target, plan) = (program.target(), matches!(program.body(), Body::Plan(_)));
+    let (target, plan) = (program.target(), matches!(program.body(), ProgramBody::Plan(_)));
     let missing: Vec<_> =
         needs.kernels.iter().filter(|name| !system.kernels.contains(name)).cloned().collect();
     let kinds: Vec<_> = needs.kinds.iter().map(ToString::to_string).collect();

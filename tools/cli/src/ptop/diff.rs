@@ -40,6 +40,6 @@ fn text(difference: &Difference) -> String {
         lines.map(|line| format!("  {mark} {line}\n")).collect::<String>()
     };
     let Difference { what, first, second, is_interface } = difference;
-    let mark = if *is_interface { " (whoever runs it has to know)" } else { "" };
+    let mark = if *is_interface { " (part of the interface)" } else { "" };
     format!("{what}{mark}\n{}{}", side("-", first), side("+", second))
 }

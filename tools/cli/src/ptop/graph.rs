@@ -10,17 +10,17 @@ use pto_check::{
 };
 use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
-    BlockShape, Body, GraphArgument, GraphTask, Layout, OwnedPredicate, Program, Role,
+    BlockShape, ProgramBody, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, Program, Role,
     TensorDescription, TensorElement,
 };
 use pto_host::workloads::tile::DType;
 
 use crate::errors::Failure;
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::program;
 
 /// The program of a graph file.
-pub(super) fn program_of(path: &Path, kernels: &Kernels) -> Result<Program, Failure> {
+pub(super) fn program_of(path: &Path, kernels: &KernelSet) -> Result<Program, Failure> {
     let shown = path.display();
     let of_file = program::read(path)?;
     let refused = |what: &dyn std::fmt::Display| {
@@ -32,16 +32,16 @@ pub(super) fn program_of(path: &Path, kernels: &Kernels) -> Result<Program, Fail
     let (graph, _) = with_kept_heap(&without_chains(&of_file));
     check_memory(&graph).map_err(|what| refused(&what))?;
     let edges = task_graph(&graph, Cores::default()).map_err(|finding| refused(&finding))?;
-    let tensors = (0..graph.tensors.len()).map(|place| description(&of_file, &graph, place));
+    let tensors = (0..graph.tensors.len()).map(|index| description(&of_file, &graph, index));
     let tensors = tensors.collect::<Result<Vec<_>, _>>().map_err(|what| refused(&what))?;
-    let tasks = edges.tasks.iter().zip(0_u32..).map(|(place, number)| {
+    let tasks = edges.tasks.iter().zip(0_u32..).map(|(index, number)| {
         let producers = edges.edges.iter().filter(|(_, consumer)| *consumer == number);
         let producers = producers.map(|(producer, _)| *producer as usize).collect();
-        task(&graph.tasks[*place], producers, kernels)
+        task(&graph.tasks[*index], producers, kernels)
     });
     let tasks = tasks.collect::<Result<Vec<_>, _>>().map_err(|what| refused(&what))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    Program::new(&name, Body::Graph(tasks), tensors).map_err(|error| refused(&error))
+    Program::new(&name, ProgramBody::Graph(tasks), tensors).map_err(|error| refused(&error))
 }
 
 /// Refuses what a program with a graph does not hold.
@@ -61,16 +61,16 @@ fn check_steps(graph: &GraphProgram) -> Result<(), String> {
 fn check_memory(graph: &GraphProgram) -> Result<(), String> {
     let submission = FileProgram::new(std::sync::Arc::new(graph.clone()));
     let mut ranges: Vec<_> = (0..graph.tensors.len())
-        .filter_map(|place| {
-            let (block, offset) = submission.place_of(place)?;
-            Some((block, offset, offset + graph.tensors[place].bytes, place))
+        .filter_map(|index| {
+            let (block, offset) = submission.place_of(index)?;
+            Some((block, offset, offset + graph.tensors[index].bytes, index))
         })
         .collect();
     ranges.sort_unstable();
     let shared = ranges.iter().zip(ranges.iter().skip(1));
     let shared = shared.into_iter().find(|(a, b)| a.0 == b.0 && b.1 < a.2);
     shared.map_or(Ok(()), |(a, b)| {
-        let [a, b] = [a.3, b.3].map(|place| graph.tensor_name(place));
+        let [a, b] = [a.3, b.3].map(|index| graph.tensor_name(index));
         Err(format!("{a} and {b} share memory; give each its own"))
     })
 }
@@ -78,23 +78,23 @@ fn check_memory(graph: &GraphProgram) -> Result<(), String> {
 fn description(
     of_file: &GraphProgram,
     graph: &GraphProgram,
-    place: usize,
+    index: usize,
 ) -> Result<TensorDescription, String> {
-    let tensor = &graph.tensors[place];
+    let tensor = &graph.tensors[index];
     let dtype = DType::from_name(&tensor.element.to_string());
     let dtype = dtype.ok_or_else(|| format!("{tensor} has elements of type {}", tensor.element))?;
     let shape = match &tensor.shape {
         Some(shape) => shape.iter().map(|extent| u64::from(*extent)).collect(),
         None => vec![tensor.bytes / dtype.bytes() as u64],
     };
-    let is_of_heap = of_file.tensors[place].place == Place::Heap;
-    let role = role(graph, place, is_of_heap);
+    let is_of_heap = of_file.tensors[index].place == Place::Heap;
+    let role = role(graph, index, is_of_heap);
     Ok(TensorDescription {
         name: name(tensor),
         role,
         dtype,
         shape,
-        layout: Layout::device(),
+        layout: TensorLayout::device(),
         // Which elements a kernel of the library writes is not known here.
         begins_with_zeros: role == Role::Output,
     })
@@ -104,18 +104,18 @@ fn name(tensor: &Tensor) -> String {
     tensor.name.clone().unwrap_or_else(|| format!("tensor_{}", tensor.id))
 }
 
-fn role(graph: &GraphProgram, place: usize, is_of_heap: bool) -> Role {
+fn role(graph: &GraphProgram, index: usize, is_of_heap: bool) -> Role {
     if is_of_heap {
         return Role::Temporary;
     }
-    if !written(graph)[place] {
+    if !written(graph)[index] {
         return Role::Input;
     }
     // A task reads its predicate before it does anything.
     let is_tested = |task: &&Task| {
-        task.block_shape.when.as_ref().is_some_and(|when| when.element.tensor == place)
+        task.block_shape.when.as_ref().is_some_and(|when| when.element.tensor == index)
     };
-    let is_arg = |arg: &&Argument| arg.view().is_some_and(|(view, _)| view.tensor == place);
+    let is_arg = |arg: &&Argument| arg.view().is_some_and(|(view, _)| view.tensor == index);
     let first =
         graph.tasks.iter().find(|task| is_tested(task) || task.args.iter().any(|arg| is_arg(&arg)));
     match first.filter(|task| !is_tested(task)).and_then(|task| task.args.iter().find(is_arg)) {
@@ -124,7 +124,7 @@ fn role(graph: &GraphProgram, place: usize, is_of_heap: bool) -> Role {
     }
 }
 
-fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTask, String> {
+fn task(task: &Task, producers: Vec<usize>, kernels: &KernelSet) -> Result<GraphTask, String> {
     let named = |func: u16, of_kind: CoreKind| {
         let (kernel, kind) = kernels.named(func).ok_or_else(|| {
             format!(

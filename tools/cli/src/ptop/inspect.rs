@@ -1,6 +1,6 @@
 //! `pto program inspect`: what a program file holds.
 
-use pto_host::workloads::program::{Body, Program};
+use pto_host::workloads::program::{Program, ProgramBody};
 use serde_json::{Value, json};
 
 use super::shown;
@@ -25,11 +25,11 @@ pub(super) fn inspect(args: &ProgramInspectArgs, program: &Program) -> Result<Ex
 
 fn kernels(program: &Program) -> String {
     match program.body() {
-        Body::Plan(compiled) => {
+        ProgramBody::Plan(compiled) => {
             let texts: Vec<_> = compiled.tile_kernels().iter().map(ToString::to_string).collect();
             texts.join("\n")
         }
-        Body::Graph(_) | Body::Builder(_) => {
+        ProgramBody::Graph(_) | ProgramBody::Builder(_) => {
             let own = shown::native(program).into_iter();
             own.chain(program.needs().kernels).collect::<Vec<_>>().join("\n")
         }
@@ -78,19 +78,19 @@ fn text(program: &Program) -> String {
 
 fn body(program: &Program) -> String {
     match program.body() {
-        Body::Plan(compiled) => {
+        ProgramBody::Plan(compiled) => {
             let words = counted(compiled.words().len() as u64, "word");
             let kernels = counted(compiled.tile_kernels().len() as u64, "tile kernel");
             let code = bytes(compiled.code().len() as u64);
             format!("plan of {words}, {kernels} of {code}")
         }
-        Body::Graph(tasks) => {
+        ProgramBody::Graph(tasks) => {
             let edges: usize = tasks.iter().map(|task| task.producers.len()).sum();
             let [tasks, edges] = [(tasks.len(), "task"), (edges, "edge")]
                 .map(|(count, what)| counted(count as u64, what));
             format!("graph of {tasks} and {edges}")
         }
-        Body::Builder(reference) => {
+        ProgramBody::Builder(reference) => {
             let words = counted(reference.words.len() as u64, "word");
             format!(
                 "builder {} of the device, variant {}, with {words}",

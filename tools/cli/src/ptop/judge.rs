@@ -1,7 +1,7 @@
 //! Compares an output with the values of a NumPy file.
 
 use pto_examples::host::check::Nans;
-use pto_examples::host::{DType as FileType, Elements, Tensor as FileTensor};
+use pto_examples::host::{DType as FileType, ElementVec, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 use pto_host::workloads::tile::DType;
@@ -127,7 +127,7 @@ fn numbers(tensor: &FileTensor) -> Vec<f64> {
     macro_rules! each {
         ($($variant:ident)*) => {
             match tensor.elements() {
-                $(Elements::$variant(values) => values.iter().map(|value| *value as f64).collect(),)*
+                $(ElementVec::$variant(values) => values.iter().map(|value| *value as f64).collect(),)*
             }
         };
     }

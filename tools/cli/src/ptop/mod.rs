@@ -11,9 +11,9 @@ mod inspect;
 pub(crate) mod judge;
 mod query;
 mod run;
+pub(crate) mod run_report;
 mod shown;
 mod system;
-pub(crate) mod told;
 
 use std::path::Path;
 

@@ -3,25 +3,25 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pto_examples::host::random::Random;
+use pto_examples::host::random::Rng;
 use pto_examples::host::{self, Tensor as FileTensor};
 use pto_host::stitch::{
     Counters, HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher, Tensor,
 };
 use pto_host::timeline::Trace;
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Layout, Needs, Program, Role, TensorDescription};
+use pto_host::workloads::program::{Needs, Program, Role, TensorDescription, TensorLayout};
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::bits_of;
 use pto_host::{Device, RunOptions, RunReport, Session, SessionOptions, TraceOptions};
 
 use super::file_tensor::file_tensor;
 use super::judge::{self, Judged, Tolerance, judge};
-use super::told::{Files, Told, answer_run};
+use super::run_report::{Files, RunSummary, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::request::check_unique;
 use crate::text::grouped;
 use crate::{npy, output_file, replay, timeline};
@@ -49,14 +49,14 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         .iter()
         .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, Tolerance::of(args)))
         .collect::<Result<Vec<Judged>, Failure>>()?;
-    // Whatever becomes of the files, the run is told.
+    // The run is reported even if a file cannot be written.
     let mut files = args.save.as_deref().map_or_else(Files::default, |folder| ran.save(folder));
     if let Some(path) = &args.trace {
         let written = ran.timeline(args).and_then(|trace| timeline::write_run(&trace, path));
         files.unwritten.extend(written.err());
     }
-    let Ran { name, outputs, before, after, times, virtual_time, report: _ } = ran;
-    let told = Told {
+    let RunResult { name, outputs, before, after, times, virtual_time, report: _ } = ran;
+    let run_report = RunSummary {
         program: name,
         loops: args.loops,
         given: given.iter().map(|(name, file)| (name.clone(), file.not_finite().nan)).collect(),
@@ -69,11 +69,11 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         left_bytes,
         files,
     };
-    answer_run(args.json, &told)
+    answer_run(args.json, &run_report)
 }
 
 /// What came of a run.
-struct Ran {
+struct RunResult {
     name: String,
     outputs: Vec<(String, HostTensor)>,
     before: Counters,
@@ -84,7 +84,7 @@ struct Ran {
     report: Option<RunReport>,
 }
 
-impl Ran {
+impl RunResult {
     /// The timeline of the last run, with the counters of all of them.
     fn timeline(&self, args: &ProgramRunArgs) -> Result<Trace, Failure> {
         let trace = self.report.as_ref().and_then(|report| report.trace.as_deref()).cloned();
@@ -177,7 +177,7 @@ fn session(args: &ProgramRunArgs, program: &Program) -> Result<Session, Failure>
     let wanted = Wanted::of_program(args)?;
     let mut device = wanted.open(None)?;
     check_room(program, &device)?;
-    Kernels::default().register(&mut device)?;
+    KernelSet::default().register(&mut device)?;
     let trace = args.trace.as_ref().map(|_| TraceOptions::default());
     let run =
         RunOptions { aicpu_instances: wanted.session_aicpu(), trace, ..RunOptions::default() };
@@ -189,7 +189,7 @@ fn run_on(
     session: &Session,
     args: &ProgramRunArgs,
     (program, given): (Program, &[(String, FileTensor)]),
-) -> Result<Ran, Failure> {
+) -> Result<RunResult, Failure> {
     let stitcher = Stitcher::new(session)?;
     let stream = stitcher.stream()?;
     let native = pto_native::program::kernels(&program);
@@ -225,7 +225,7 @@ fn run_on(
     let is_virtual = args.hosting == Some(HostingMode::Virtual);
     let virtual_time = is_virtual.then(|| end.saturating_sub(start));
     let name = program.program().name().to_owned();
-    Ok(Ran { name, outputs: found, before, after, times, virtual_time, report })
+    Ok(RunResult { name, outputs: found, before, after, times, virtual_time, report })
 }
 
 /// What the program has to be given, on the device, in its layouts.
@@ -246,7 +246,7 @@ fn tensors(
     needed.map(tensor).collect()
 }
 
-/// The arrays of the program's axes that were given, on the device. The run tells of those that are missing.
+/// The arrays of the program's axes that were given, on the device. The run reports those that are missing.
 fn arrays(
     stream: &ProgramStream,
     (program, given): (&Program, &[(String, FileTensor)]),
@@ -261,7 +261,7 @@ fn arrays(
         }
         let shape: Vec<u64> = file.shape().to_vec();
         let tensor = HostTensor::new(DType::I32, &shape, file.bytes())?;
-        Ok((name.clone(), stream.to_device(&tensor, &Layout::device())?))
+        Ok((name.clone(), stream.to_device(&tensor, &TensorLayout::device())?))
     };
     given.map(array).collect()
 }
@@ -283,7 +283,7 @@ fn of_file(wanted: &TensorDescription, file: &FileTensor) -> Result<HostTensor, 
 fn drawn(wanted: &TensorDescription, seed: u64) -> Result<HostTensor, Failure> {
     let (count, size) = (wanted.shape.iter().product::<u64>(), wanted.dtype.bytes());
     let count = usize::try_from(count).map_err(Failure::usage)?;
-    let mut random = Random::new(seed, &wanted.name);
+    let mut random = Rng::new(seed, &wanted.name);
     let mut elements = vec![0; count * size];
     if wanted.dtype.is_float() {
         for element in elements.chunks_mut(size) {

@@ -2,7 +2,7 @@
 
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{
-    Body, GraphTask, Layout, NativeKernel, NativeObject, Program, TensorDescription,
+    ProgramBody, GraphTask, TensorLayout, NativeKernel, NativeObject, Program, TensorDescription,
     describe_block_shape,
 };
 use serde_json::{Value, json};
@@ -40,9 +40,9 @@ pub(super) fn tensor(tensor: &TensorDescription) -> Value {
 }
 
 fn layout(tensor: &TensorDescription) -> Value {
-    let Layout { place, format, padding } = &tensor.layout;
+    let TensorLayout { memory, format, padding } = &tensor.layout;
     json!({
-        "place": place.name(),
+        "place": memory.name(),
         "format": format.to_string(),
         "strides": tensor.layout.strides(&tensor.shape),
         "stored_shape": tensor.layout.storage_shape(&tensor.shape),
@@ -69,25 +69,25 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
     let mut counts = std::collections::BTreeMap::new();
     let mut count = |name: &str| *counts.entry(name.to_owned()).or_insert(0_usize) += 1;
     match program.body() {
-        Body::Plan(compiled) => {
+        ProgramBody::Plan(compiled) => {
             compiled
                 .tile_kernels()
                 .iter()
                 .flat_map(|kernel| kernel.ops())
                 .for_each(|op| count(op.name()));
         }
-        Body::Graph(tasks) => {
+        ProgramBody::Graph(tasks) => {
             tasks.iter().flat_map(GraphTask::kernels).for_each(|(name, _)| count(name));
         }
-        // Which tasks it adds, nobody knows before it runs.
-        Body::Builder(_) => {}
+        // Which tasks it adds is not known before it runs.
+        ProgramBody::Builder(_) => {}
     }
     counts.into_iter().collect()
 }
 
 /// What tasks of a graph are beyond one kernel on one core: their numbers, and what it is in words.
 pub(super) fn shapes(program: &Program) -> Vec<(usize, String)> {
-    let Body::Graph(tasks) = program.body() else { return Vec::new() };
+    let ProgramBody::Graph(tasks) = program.body() else { return Vec::new() };
     let shapes = tasks
         .iter()
         .map(|task| describe_block_shape(&task.block_shape, program.tensors()))

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pto_abi::runtime::ABI_MAJOR;
 use pto_aicore_kernels::LIBRARY;
-use pto_examples::Builders;
+use pto_examples::ExampleBuilders;
 use pto_graph::BuilderSet as _;
 use pto_graph::plan::layout::VERSION as PLAN_VERSION;
 use pto_host::workloads::program::{MAJOR, MINOR};
@@ -39,7 +39,8 @@ pub(super) struct System {
 
 /// The builder programs of the simulator here, each once.
 fn builders() -> Vec<String> {
-    let (graphs, streams) = (Builders {}.names().to_vec(), Builders {}.stream_names().to_vec());
+    let (graphs, streams) =
+        (ExampleBuilders {}.names().to_vec(), ExampleBuilders {}.stream_names().to_vec());
     let mut names: Vec<_> = graphs.into_iter().chain(streams).map(str::to_owned).collect();
     names.sort_unstable();
     names.dedup();

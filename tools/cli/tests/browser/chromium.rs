@@ -43,7 +43,7 @@ fn install() -> &'static str {
 
 /// The window in which a page is opened.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window<'a> {
+pub(crate) struct BrowserWindow<'a> {
     /// How wide it is, in pixels.
     pub(crate) width: u32,
     /// Whether the system prefers dark colours.
@@ -52,14 +52,14 @@ pub(crate) struct Window<'a> {
     pub(crate) fragment: &'a str,
 }
 
-impl Default for Window<'_> {
+impl Default for BrowserWindow<'_> {
     fn default() -> Self {
         Self { width: 1400, dark: false, fragment: "" }
     }
 }
 
 /// The document of a page after its scripts have run.
-pub(crate) fn dom(page: &Path, window: &Window<'_>) -> String {
+pub(crate) fn dom(page: &Path, window: &BrowserWindow<'_>) -> String {
     let options = ["--virtual-time-budget=4000".to_owned(), "--dump-dom".to_owned()];
     let output = run(page, window, &options);
     String::from_utf8(output.stdout).expect("a document is UTF-8")
@@ -67,10 +67,10 @@ pub(crate) fn dom(page: &Path, window: &Window<'_>) -> String {
 
 /// A picture of a page.
 pub(crate) fn screenshot(page: &Path, to: &Path) {
-    run(page, &Window::default(), &[format!("--screenshot={}", to.display())]);
+    run(page, &BrowserWindow::default(), &[format!("--screenshot={}", to.display())]);
 }
 
-fn run(page: &Path, window: &Window<'_>, options: &[String]) -> Output {
+fn run(page: &Path, window: &BrowserWindow<'_>, options: &[String]) -> Output {
     let profile = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new(program());
     command

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::chromium::Window;
+use crate::chromium::BrowserWindow;
 use crate::page::{Pages, pto, result, text, texts};
 
 const DRIVER: &str = include_str!("drive_graph.js");
@@ -11,7 +11,8 @@ const ROW_SUMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/grap
 #[test]
 fn a_small_graph_shows_the_names_of_its_tasks() {
     let pages = Pages::new();
-    let result = result(&pages.driven(&["graph", ROW_SUMS, "--html"], DRIVER), &Window::default());
+    let result =
+        result(&pages.driven(&["graph", ROW_SUMS, "--html"], DRIVER), &BrowserWindow::default());
     let shown = texts(&result["whole"]["texts"]);
     assert!(["shift", "upper", "lower"].iter().all(|name| shown.contains(name)), "{shown:?}");
     let (selected, tip) = (text(&result["selected"]), text(&result["tip"]));
@@ -28,7 +29,7 @@ fn a_large_graph_shows_more_the_nearer_one_looks() {
     let pages = Pages::new();
     let whole = ["graph", "paged_attention", "--runtime=host_build_graph", "--param=batch=5"];
     let page = pages.driven(&[&whole[..], &["--html"]].concat(), DRIVER);
-    let result = result(&page, &Window::default());
+    let result = result(&page, &BrowserWindow::default());
     let (whole, near) = (&result["whole"], &result["near"]);
     assert_eq!(
         (&result["fits"], &whole["tasks"], &whole["edges"]),
@@ -49,7 +50,7 @@ fn a_large_graph_shows_more_the_nearer_one_looks() {
 fn a_graph_that_is_too_large_for_a_picture_has_a_page() {
     let pages = Pages::new();
     let command = ["graph", "random_dag", "--param=tasks=5000", "--html"];
-    let result = result(&pages.driven(&command, DRIVER), &Window::default());
+    let result = result(&pages.driven(&command, DRIVER), &BrowserWindow::default());
     assert_eq!(
         (&result["whole"]["tasks"], &result["near"]["level"]),
         (&json!(5000), &json!("names"))

@@ -1,4 +1,4 @@
-//! A page of the command in Chromium, with a script behind its own that uses it.
+//! A page of the command in Chromium, with a script after its own that uses it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::chromium::{self, Window};
+use crate::chromium::{self, BrowserWindow};
 
 /// What drivers have in common.
 const DRIVER: &str = include_str!("driver.js");
@@ -31,13 +31,13 @@ impl Pages {
         path
     }
 
-    /// The page that a command writes, with a driver behind its own script.
+    /// The page that a command writes, with a driver after its own script.
     pub(crate) fn driven(&self, command: &[&str], driver: &str) -> PathBuf {
         let page = self.path("page.html");
         pto(&[command, &["-o", &page]].concat());
         let html = fs::read_to_string(&page).expect("the page was written");
-        let behind = format!("<script>{DRIVER}</script><script>{driver}</script></body>");
-        let driven = html.replace("</body>", &behind);
+        let driver_scripts = format!("<script>{DRIVER}</script><script>{driver}</script></body>");
+        let driven = html.replace("</body>", &driver_scripts);
         assert_ne!(driven, html);
         self.file("driven.html", &driven).into()
     }
@@ -70,10 +70,10 @@ pub(crate) fn pto(args: &[&str]) -> String {
 }
 
 /// What the driver of a page wrote down. No page asks anybody for anything.
-pub(crate) fn result(page: &Path, window: &Window<'_>) -> Value {
+pub(crate) fn result(page: &Path, window: &BrowserWindow<'_>) -> Value {
     let dom = match window.width {
         LEAST_WIDTH.. => chromium::dom(page, window),
-        width => chromium::dom(&framed(page, width), &Window::default()),
+        width => chromium::dom(&framed(page, width), &BrowserWindow::default()),
     };
     let (_, rest) =
         dom.split_once("<pre id=\"result\">").unwrap_or_else(|| panic!("no result in\n{dom}"));
@@ -82,7 +82,7 @@ pub(crate) fn result(page: &Path, window: &Window<'_>) -> Value {
     let text = text.replace("&nbsp;", "\u{a0}");
     let value: Value = serde_json::from_str(&text).expect("the driver writes JSON");
     assert_eq!(value["error"], Value::Null, "{value:#}");
-    assert_eq!(value["requests"], 0, "the page asks nobody");
+    assert_eq!(value["requests"], 0, "the page sends no request");
     value
 }
 

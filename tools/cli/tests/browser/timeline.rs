@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::chromium::{self, Window};
+use crate::chromium::{self, BrowserWindow};
 use crate::page::{Pages, pto, result, text, texts};
 use crate::traces::{BY_HAND, LONG, WITH_PARTS};
 
@@ -15,7 +15,7 @@ const AXIS: &str = include_str!("drive_axis.js");
 fn driven(content: &str) -> Value {
     let pages = Pages::new();
     let trace = pages.file("run.json", content);
-    result(&pages.driven(&["view", &trace], DRIVER), &Window::default())
+    result(&pages.driven(&["view", &trace], DRIVER), &BrowserWindow::default())
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_page_made_by_hand_does_what_it_says() {
     assert!(result["red"].as_u64() > result["red_without_chain"].as_u64(), "{result:#}");
     assert!(result["zoom"]["span_after"].as_f64() < result["zoom"]["span_before"].as_f64());
     let drift = result["zoom"]["drift"].as_f64().expect("a number");
-    assert!(drift.abs() < 0.01, "the wheel keeps the place: {drift}");
+    assert!(drift.abs() < 0.01, "the wheel keeps the time under the pointer: {drift}");
     assert!(result["pan"].as_f64().expect("a number") > 1.0, "{result:#}");
     let found = json!({ "found": "2 found", "after_enter": "1 of 2", "by_number": [2] });
     assert_eq!(result["search"], found);
@@ -50,9 +50,12 @@ fn a_page_made_by_hand_does_what_it_says() {
     );
     let selected = text(&result["selected"]);
     assert!(selected.contains("#2 matmul") && selected.contains("#0 add"), "{selected}");
-    let told = text(&result["clicked_moment"]);
-    assert!(told.contains("cores idle") && told.contains("aic 0"), "{told}");
-    assert!(told.contains("2 coresnothing: it ran no further task"), "they share a row: {told}");
+    let output = text(&result["clicked_moment"]);
+    assert!(output.contains("cores idle") && output.contains("aic 0"), "{output}");
+    assert!(
+        output.contains("2 coresnothing: it ran no further task"),
+        "they share a row: {output}"
+    );
     let edge = |name: &str| [0, 1].map(|at| result[name][at].as_u64().expect("a shade"));
     let ([top, bottom], [bar, below]) = (edge("edge"), edge("edge_with_bar"));
     assert!(top == bottom && bar < below, "a bar where lanes are out of sight: {result:#}");
@@ -126,7 +129,7 @@ fn the_table_of_kernels_can_be_sorted() {
 fn the_axis_can_be_read_when_zoomed() {
     let pages = Pages::new();
     let trace = pages.file("long.json", LONG);
-    let result = result(&pages.driven(&["view", &trace], AXIS), &Window::default());
+    let result = result(&pages.driven(&["view", &trace], AXIS), &BrowserWindow::default());
     let near = &result["near"];
     let ticks = texts(&near["ticks"]);
     assert!(ticks.len() >= 5 && ticks.iter().all(|tick| tick.len() < 9), "{near}");
@@ -143,7 +146,11 @@ fn the_axis_can_be_read_when_zoomed() {
     let ticks = texts(&measured["ticks"]);
     let before = ticks.iter().any(|tick| tick.starts_with('\u{2212}'));
     assert!(ticks.contains(&"+0 ns") && before, "{measured}");
-    assert_eq!(result["whole"]["reference"], Value::Null, "the whole run is told from its begin");
+    assert_eq!(
+        result["whole"]["reference"],
+        Value::Null,
+        "the times of the whole run count from its begin"
+    );
     assert_eq!(result["cleared"], "from 12.345 ms");
 }
 
@@ -154,7 +161,7 @@ fn idle_lanes_can_be_left_out() {
     let trace = pages.path("run.json");
     let cores = ["--aic", "6", "--aiv", "2", "--aicpu", "2"];
     pto(&[&["run", "vector_example", "--trace", &trace][..], &cores].concat());
-    let result = result(&pages.driven(&["view", &trace], DRIVER), &Window::default());
+    let result = result(&pages.driven(&["view", &trace], DRIVER), &BrowserWindow::default());
     assert_eq!(result["lanes"].as_array().map(Vec::len), Some(2 + 8));
     assert_eq!(result["used"], json!(["aicpu 0", "aicpu 1", "aiv 0", "aiv 1"]));
     assert_eq!(result["rows"], json!([0, 1, 2, 3]));
@@ -167,7 +174,7 @@ fn a_page_of_a_real_run_is_painted() {
     let trace = pages.path("run.json");
     pto(&["run", "paged_attention", "--trace", &trace, "--aic", "6", "--aiv", "12"]);
     let page = pages.driven(&["view", &trace], DRIVER);
-    let result = result(&page, &Window::default());
+    let result = result(&page, &BrowserWindow::default());
     assert_eq!(result["lanes"].as_array().map(Vec::len), Some(4 + 18));
     assert!(result["coloured"].as_u64() > Some(2000), "{result:#}");
     the_table_is_that_of_the_analysis(&result, &pto(&["analyze", &trace, "--json"]));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::chromium::Window;
+use crate::chromium::BrowserWindow;
 use crate::page::{Pages, result, text};
 use crate::traces::BY_HAND;
 
@@ -18,7 +18,7 @@ fn two_runs_stand_below_each_other() {
         &BY_HAND.replace("160, 200, 210", "160, 220, 230").replace(": 210", ": 230"),
     );
     let page = pages.driven(&["view", &first, &second], DRIVER);
-    let result = result(&page, &Window::default());
+    let result = result(&page, &BrowserWindow::default());
     assert_eq!(result["title"], "first.json and second.json: timeline");
     assert_eq!(result["panels"], json!([true, true]));
     let headings = result["headings"].to_string();
@@ -40,10 +40,10 @@ fn two_runs_stand_below_each_other() {
     let shares = ["first.json: cores busy: aic 19.0 %", "second.json: cores busy: aic 26.1 %"];
     assert!(shares.iter().all(|share| kernels.contains(share)), "{kernels}");
     assert_eq!(result["selected"], json!([2, 2]), "the same task in both");
-    let told = text(&result["told"]);
+    let output = text(&result["told"]);
     assert!(
-        told.contains("the same task in second.json") && told.contains("in the kernel60 ns"),
-        "{told}"
+        output.contains("the same task in second.json") && output.contains("in the kernel60 ns"),
+        "{output}"
     );
 }
 
@@ -57,12 +57,12 @@ fn a_kernel_that_did_not_finish_is_no_run() {
     let first = pages.file("first.json", BY_HAND);
     let second = pages.file("second.json", &hangs.replace(r#""edges""#, fault));
     let page = pages.driven(&["view", &first, &second], DRIVER);
-    let result = result(&page, &Window::default());
+    let result = result(&page, &BrowserWindow::default());
     let cells = result["cells"].as_array().expect("rows");
     let row = json!(["matmul", "1\n-", "40 ns\n-", "40 ns\n-", "-"]);
     assert!(cells.contains(&row), "{cells:?}");
-    let told = text(&result["told"]);
-    assert!(told.contains("it had run for 840 ns when the run ended"), "{told}");
+    let output = text(&result["told"]);
+    assert!(output.contains("it had run for 840 ns when the run ended"), "{output}");
     let kernels = text(&result["kernels"]);
     assert!(kernels.contains("second.json: cores busy: aic 84.0 %"), "{kernels}");
 }

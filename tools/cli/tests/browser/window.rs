@@ -1,8 +1,8 @@
-//! Windows of several widths, light and dark, opened at an address that somebody sent.
+//! Windows of several widths, light and dark, opened at an address from a link.
 
 use serde_json::{Value, json};
 
-use crate::chromium::Window;
+use crate::chromium::BrowserWindow;
 use crate::page::{Pages, pto, result, text};
 use crate::traces::BY_HAND;
 
@@ -24,7 +24,7 @@ fn page_of_a_run(pages: &Pages) -> Vec<String> {
     vec!["view".to_owned(), trace]
 }
 
-fn looked(command: &[String], window: &Window<'_>) -> Value {
+fn looked(command: &[String], window: &BrowserWindow<'_>) -> Value {
     let pages = Pages::new();
     let command: Vec<_> = command.iter().map(String::as_str).collect();
     result(&pages.driven(&command, LOOK), window)
@@ -34,13 +34,13 @@ fn looked(command: &[String], window: &Window<'_>) -> Value {
 fn a_narrow_window_has_everything_in_one_column() {
     let pages = Pages::new();
     for command in commands(&pages).into_iter().chain([page_of_a_run(&pages)]) {
-        let wide = looked(&command, &Window::default());
+        let wide = looked(&command, &BrowserWindow::default());
         assert_eq!(wide["aside"], json!({ "below": false, "right": true }), "{command:?}");
-        let narrow = looked(&command, &Window { width: 390, ..Window::default() });
+        let narrow = looked(&command, &BrowserWindow { width: 390, ..BrowserWindow::default() });
         assert_eq!(
             (&narrow["width"], &narrow["scroll_width"]),
             (&json!(390), &json!(390)),
-            "nothing stands out"
+            "nothing is highlighted"
         );
         assert_eq!(narrow["aside"], json!({ "below": true, "right": false }), "{command:?}");
         assert_eq!((&wide["cut"], &narrow["cut"]), (&json!(false), &json!(false)), "{command:?}");
@@ -55,7 +55,7 @@ fn dark_is_as_the_system_prefers_and_can_be_switched() {
     let (white, black) = (json!([255, 255, 255]), json!([13, 17, 23]));
     for command in commands(&pages) {
         for dark in [false, true] {
-            let seen = looked(&command, &Window { dark, ..Window::default() });
+            let seen = looked(&command, &BrowserWindow { dark, ..BrowserWindow::default() });
             let preferred = if dark { &black } else { &white };
             assert_eq!(&seen["theme"]["canvas"], preferred, "{command:?}");
             assert_eq!(
@@ -75,24 +75,28 @@ fn a_view_is_in_the_address() {
     let pages = Pages::new();
     let [timeline, graph] = commands(&pages);
     let command: Vec<_> = timeline.iter().map(String::as_str).collect();
-    let sent = result(&pages.driven(&command, TIMELINE), &Window::default());
+    let sent = result(&pages.driven(&command, TIMELINE), &BrowserWindow::default());
     let fragment = text(&sent["address"]);
-    let seen = looked(&timeline, &Window { fragment, ..Window::default() })["state"].clone();
+    let seen =
+        looked(&timeline, &BrowserWindow { fragment, ..BrowserWindow::default() })["state"].clone();
     let [from, to] = [0, 1].map(|end| seen["stretch"][end].as_f64().unwrap_or(0.0).round());
     assert_eq!(json!([from, to, seen["range"]]), json!([100.0, 160.0, [100, 160]]), "{fragment}");
     let fragment = "#task=0,2&moment=0,137&from=130&search=ad%20&off=chain&sort=runs,rising";
-    let seen = looked(&timeline, &Window { fragment, ..Window::default() })["state"].clone();
+    let seen =
+        looked(&timeline, &BrowserWindow { fragment, ..BrowserWindow::default() })["state"].clone();
     let parts =
         ["selected", "moment", "reference", "query", "chain", "whole"].map(|part| &seen[part]);
     assert_eq!(json!(parts), json!([2, 137, 130, "ad ", false, true]));
     assert_eq!(seen["sort"], json!({ "column": "runs", "rising": true }));
     // What makes no sense is as if it was missing.
     let fragment = "#task=7,x&time=1&range=,&moment=9,9&top=a&sort=none&from=";
-    let seen = looked(&timeline, &Window { fragment, ..Window::default() })["state"].clone();
+    let seen =
+        looked(&timeline, &BrowserWindow { fragment, ..BrowserWindow::default() })["state"].clone();
     let parts = ["selected", "moment", "range", "whole"].map(|part| &seen[part]);
     assert_eq!(json!(parts), json!([-1, -1, null, true]));
     let fragment = "#at=10,20,0.5&task=1&search=add";
-    let seen = looked(&graph, &Window { fragment, ..Window::default() })["state"].clone();
+    let seen =
+        looked(&graph, &BrowserWindow { fragment, ..BrowserWindow::default() })["state"].clone();
     let parts = ["x", "y", "scale", "selected", "query"].map(|part| &seen[part]);
     assert_eq!(json!(parts), json!([10, 20, 0.5, 1, "add"]));
 }

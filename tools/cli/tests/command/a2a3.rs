@@ -1,4 +1,4 @@
-//! `--device a2a3` where there is no CANN: what is missing is named before anything is built; behind the stand-in, images are built, flashed
+//! `--device a2a3` where there is no CANN: what is missing is named before anything is built; with the stand-in, images are built, flashed
 //! and rolled back, and examples run.
 
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::firmware::Home;
 use crate::pto::{Answer, answer, command, refused};
 use crate::schema::conforms;
 
-/// A folder that stands for CANN's, in which this machine's code plays the device.
+/// A folder in place of CANN's, in which this machine's code plays the device.
 fn cann(home: &Path) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let libraries = test.parent().expect("and a folder");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::pto::{answer, command, refused};
 
-/// A file that stands for the library, beside one that stands for its plug-in: the programs here link nothing.
+/// A file in place of the library, next to one in place of its plug-in: the programs here link nothing.
 fn library(folder: &tempfile::TempDir) -> PathBuf {
     let file = folder.path().join("libascendcl.so");
     fs::write(&file, b"a library").expect("writable");
@@ -159,7 +159,7 @@ fn what_cannot_be_run_is_refused() {
     for device in ["a2a3sim", "virt"] {
         let words: Vec<String> = on(device).chain(["true".to_owned()]).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        refused(&words, 2, &["there is no libpto_acl.so beside"]);
+        refused(&words, 2, &["there is no libpto_acl.so next to"]);
     }
     let fails = [
         ("aclrtMaloc:3:207001", "no function aclrtMaloc; the nearest names are aclrtMalloc"),

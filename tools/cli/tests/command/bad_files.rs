@@ -209,7 +209,7 @@ fn files_that_cannot_be_opened_are_another_kind_of_failure() {
     refused(&twice, 2, &["--input q=..", "twice"]);
 }
 
-/// A disk that is full, as a limit of the shell plays it: what was there stays, and the run is told.
+/// A disk that is full, as a limit of the shell plays it: what was there stays, and the run still reports its result.
 #[test]
 fn a_file_that_cannot_be_written_leaves_the_old_one_and_the_report() {
     let files = Files::new();

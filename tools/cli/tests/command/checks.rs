@@ -13,15 +13,15 @@ fn the_examples_are_clean() {
     for case in examples::all().filter(|case| !case.waits()) {
         let mut kernels = None;
         for variant in case.runtimes() {
-            let told = format!("{} {variant}", case.name());
+            let output = format!("{} {variant}", case.name());
             let answer = pto(&["check", case.name(), "--runtime", variant, "--json"], 0);
             let report: Value = serde_json::from_str(&answer.stdout).expect("it is JSON");
             // The variants put the same kernels into different chains.
             let of_variant = &report["kernels"];
-            assert!(of_variant.as_u64() >= Some(30), "{told}: {of_variant}");
+            assert!(of_variant.as_u64() >= Some(30), "{output}: {of_variant}");
             assert_eq!(kernels.get_or_insert_with(|| of_variant.clone()), of_variant);
-            assert_eq!(report["findings"], Value::Array(vec![]), "{told}");
-            assert_eq!(report["source"], "built", "{told}");
+            assert_eq!(report["findings"], Value::Array(vec![]), "{output}");
+            assert_eq!(report["source"], "built", "{output}");
         }
     }
     let answer = pto(&["check", "cholesky", "--runtime", "tensormap_and_ringbuffer"], 0);
@@ -54,9 +54,9 @@ fn a_program_that_depends_on_data_is_recorded_while_it_runs() {
 fn a_workload_is_checked_and_drawn() {
     let file = |name| format!("{}/../../examples/workloads/{name}", env!("CARGO_MANIFEST_DIR"));
     let matmul = file("matmul.workload");
-    let told = pto(&["check", &matmul], 0).stdout;
+    let output = pto(&["check", &matmul], 0).stdout;
     for line in ["tiled_matmul\n", "tasks     12", "0 stated, 6 derived", "CLEAN"] {
-        assert!(told.contains(line), "{told}");
+        assert!(output.contains(line), "{output}");
     }
     let drawn = pto(&["graph", &matmul, "--dot"], 0).stdout;
     assert!(drawn.contains("\"add_product: tile_aic #1\""), "{drawn}");
@@ -107,17 +107,17 @@ fn what_every_example_submits_is_a_file_that_can_be_read() {
         let ways = case.runtimes().flat_map(|variant| [(variant, "0"), (variant, "1")]);
         // A program that waits for values of its tasks cannot wait for schedulers that have not begun.
         for (variant, mode) in ways.filter(|(_, mode)| !case.waits() || *mode == "1") {
-            let told = format!("{} {variant} {mode}", case.name());
+            let output = format!("{} {variant} {mode}", case.name());
             let options = ["--json", "--runtime", variant, "--build-mode", mode, "--save"];
             let made = pto(&[&target[..], &options, &[&first]].concat(), 0);
             let again = ["check", &first, "--json", "--build-mode", mode, "--save", &second];
             let read = pto(&again, 0);
             let (mut made, mut read) = (object(&made.stdout), object(&read.stdout));
-            assert_eq!(read["source"].take(), "file", "{told}");
+            assert_eq!(read["source"].take(), "file", "{output}");
             made["source"].take();
-            assert_eq!(made, read, "{told}");
+            assert_eq!(made, read, "{output}");
             let text = |path: &str| fs::read_to_string(path).expect("it was written");
-            assert!(text(&first) == text(&second), "{told}");
+            assert!(text(&first) == text(&second), "{output}");
         }
     }
 }
@@ -151,10 +151,10 @@ fn findings_are_told_and_end_with_code_1() {
     assert_eq!(report["findings"][0]["tasks"], serde_json::json!([0, 1]));
     assert_eq!(report["exit_code"], 1);
     // Kernel 1 of the library runs on vector cores, and takes four arguments.
-    let told = pto(&["check", file], 1).stdout;
+    let output = pto(&["check", file], 1).stdout;
     assert!(
-        told.contains("error: kernel: line 2: task 0: func id 1: add_scalar runs on"),
-        "{told}"
+        output.contains("error: kernel: line 2: task 0: func id 1: add_scalar runs on"),
+        "{output}"
     );
     refused(&["check", file, "--runtime", "aicpu_build_graph"], 2, &["host_build_graph"]);
     refused(&["check", file, "--param", "n=3"], 2, &["a graph file has none to set"]);
@@ -208,7 +208,7 @@ fn the_documentation_shows_what_is_said() {
     assert!(page.contains(&answer.stdout), "{}", answer.stdout);
 }
 
-/// Tasks wait for views. A kernel that touches more than its view is told, by `check` and by `run`, and it is an error where that makes a race.
+/// Tasks wait for views. A kernel that touches more than its view is reported by `check` and by `run`, and it is an error where that makes a race.
 #[test]
 fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -225,8 +225,8 @@ fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
         ];
         fs::write(&path, lines.join("\n")).expect("a file");
     };
-    let says = |told: &str, words: &[&str]| {
-        words.iter().for_each(|word| assert!(told.contains(word), "no {word:?} in {told}"));
+    let says = |output: &str, words: &[&str]| {
+        words.iter().for_each(|word| assert!(output.contains(word), "no {word:?} in {output}"));
     };
     let first = r#"{"task":0,"func":1,"kind":"aiv","args":[{"in":0},{"f32":1.0},{"out":{"tensor":1,"shape":[8]}},64]}"#;
     let view = "line 5: task 0: add_scalar: argument 2, out, touches bytes 0 to 256 of tensor 1 'out', and its view is bytes 0 to 32";
@@ -235,8 +235,8 @@ fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
     let chain = r#"{"task":1,"kind":"aiv","chain":[{"func":1,"args":[{"in":0},{"f32":2.0},{"out":{"tensor":1,"offset":8,"shape":[8]}},56]}]}"#;
     for second in [second, chain] {
         write([first, second]);
-        let told = pto(&["check", graph], 1).stdout;
-        says(&told, &["error: race: line 6: ", "bytes 32 to 256", "warning: narrow_view", view]);
+        let output = pto(&["check", graph], 1).stdout;
+        says(&output, &["error: race: line 6: ", "bytes 32 to 256", "warning: narrow_view", view]);
         refused(&["run", graph], 2, &["cannot run: ", view, "That makes a race: line 6: "]);
     }
     // The second one reads what the first one writes.
@@ -244,11 +244,11 @@ fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
     write([first, reads]);
     says(&pto(&["check", graph], 1).stdout, &["error: race: line 6: ", "bytes 32 to 256"]);
     refused(&["run", graph], 2, &["cannot run: ", "That makes a race"]);
-    // An edge orders the two: each is told, and runs.
+    // An edge orders the two: each gets a warning, and runs.
     write([first, &second.replace("56]}", "56],\"after\":[0]}")]);
-    let told = pto(&["check", graph], 0).stdout;
+    let output = pto(&["check", graph], 0).stdout;
     says(
-        &told,
+        &output,
         &["CLEAN, 2 warnings", view, "line 6: task 1: add_scalar: argument 2, out, touches"],
     );
     says(&pto(&["run", graph], 0).stderr, &["warning: '", view, "line 6: task 1"]);
@@ -261,7 +261,7 @@ fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
     assert_eq!(pto(&["run", graph], 0).stderr, "");
 }
 
-/// Of a workload, the tile of a kernel that is not its view is told.
+/// Of a workload, the tile of a kernel that is not its view is reported.
 #[test]
 fn a_tile_that_is_not_its_view_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -282,10 +282,10 @@ fn a_tile_that_is_not_its_view_is_told() {
 ";
     fs::write(&workload, text).expect("a file");
     let view = "loop i, kernel copy, argument y: The tile f32[8, 64] is not the view of Y, which has 8 x 32 elements.";
-    let told = pto(&["check", &workload], 0).stdout;
-    assert!(told.contains("CLEAN, 2 warnings") && told.contains(view), "{told}");
+    let output = pto(&["check", &workload], 0).stdout;
+    assert!(output.contains("CLEAN, 2 warnings") && output.contains(view), "{output}");
     for command in [&["run", &workload][..], &["program", "build", &workload, "-o", &program]] {
-        let told = pto(command, 0).stderr;
-        assert!(told.contains("warning: '") && told.contains(view), "{command:?}: {told}");
+        let output = pto(command, 0).stderr;
+        assert!(output.contains("warning: '") && output.contains(view), "{command:?}: {output}");
     }
 }

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::pto::{Answer, answer, command};
 
-/// `rustc` without the target: its folder of libraries is empty. As with rustup, `rust-lld` stands beside.
+/// `rustc` without the target: its folder of libraries is empty. As with rustup, `rust-lld` is next to.
 const RUSTC: &str = r#"echo "$SYSROOT_OF_FAKE/lib/rustlib/x86_64-unknown-linux-gnu/lib""#;
 const RUSTUP: &str = "echo no network >&2; exit 1";
 /// The versions are none that Debian has: nothing may rest on those.
@@ -30,14 +30,14 @@ update) exit 0 ;;
 download) shift 2; for name in "$@"; do echo "$name" > "${name}_9.9.9.deb"; done ;;
 *) exit 9 ;;
 esac"#;
-/// Unpacks a compiler out of `rustc-web`, which tells what it sees.
+/// Unpacks a compiler out of `rustc-web`, which logs what it sees.
 const DPKG: &str = r#"
 mkdir -p "$3/usr/bin"
 case "$2" in
 */rustc-web_*) printf '#!/bin/sh\necho "compiler $* with $LD_LIBRARY_PATH" >> "$LOG_OF_FAKE"\n' > "$3/usr/bin/rustc"
     chmod +x "$3/usr/bin/rustc" ;;
 esac"#;
-/// Says where it puts what it builds. Where it should build, it tells its words and environment, runs the compiler that it is given, and builds nothing.
+/// Says where it puts what it builds. Where it should build, it logs its arguments and environment, runs the compiler that it is given, and builds nothing.
 const CARGO: &str = r#"
 case "$1" in
 metadata) echo '{"packages": [], "workspace_members": [], "resolve": null, "version": 1, "workspace_root": "/",' \
@@ -49,9 +49,9 @@ echo "RUSTC=$RUSTC BOOTSTRAP=$RUSTC_BOOTSTRAP LINKER=$CARGO_TARGET_AARCH64_UNKNO
 exit 7"#;
 
 /// A machine of stand-ins.
-struct Machine(TempDir);
+struct StandInMachine(TempDir);
 
-impl Machine {
+impl StandInMachine {
     fn new() -> Self {
         let machine = Self(TempDir::new().expect("a folder"));
         for folder in ["bin", "sysroot/lib/rustlib/x86_64-unknown-linux-gnu/lib"] {
@@ -104,16 +104,16 @@ impl Machine {
         fs::read_to_string(self.path("log")).expect("something was asked for")
     }
 
-    fn place(&self) -> PathBuf {
+    fn package_folder(&self) -> PathBuf {
         self.path("cache/pto/debian-rust/9.9.9+dfsg1-1~deb99u1")
     }
 }
 
 #[test]
 fn debians_compiler_is_looked_up_fetched_wrapped_and_used() {
-    let machine = Machine::new();
-    let told = machine.build(&[]);
-    let (log, told) = (machine.log(), told.stderr);
+    let machine = StandInMachine::new();
+    let output = machine.build(&[]);
+    let (log, output) = (machine.log(), output.stderr);
     for sentence in [
         "rustup target add aarch64-unknown-none",
         "cannot be had from rustup (rustup failed",
@@ -122,12 +122,12 @@ fn debians_compiler_is_looked_up_fetched_wrapped_and_used() {
         "unpacking rustc-web_9.9.9.deb",
         "building pto-images",
     ] {
-        assert!(told.contains(sentence), "{sentence} in\n{told}");
+        assert!(output.contains(sentence), "{sentence} in\n{output}");
     }
     assert!(!log.contains("download -q libc6"), "every system has it\n{log}");
     assert_eq!(log.matches("dpkg -x ").count(), 5, "{log}");
-    let place = machine.place();
-    let wrapper = place.join("rustc");
+    let package_folder = machine.package_folder();
+    let wrapper = package_folder.join("rustc");
     let linker = machine.path("sysroot/lib/rustlib/x86_64-unknown-linux-gnu/lib/../bin/rust-lld");
     let linker = linker.parent().and_then(|bin| bin.canonicalize().ok()).expect("it is there");
     let environment = format!(
@@ -136,7 +136,7 @@ fn debians_compiler_is_looked_up_fetched_wrapped_and_used() {
         linker.join("rust-lld").display()
     );
     assert!(log.contains(&environment), "{environment} in\n{log}");
-    let libraries = place.join("root/usr/lib/x86_64-linux-gnu");
+    let libraries = package_folder.join("root/usr/lib/x86_64-linux-gnu");
     let ran = format!("compiler --of-cargo with {}:", libraries.display());
     assert!(log.contains(&ran), "{ran} in\n{log}");
     let cargo = log.lines().find(|line| line.starts_with("cargo build")).expect("cargo is called");
@@ -148,17 +148,17 @@ fn debians_compiler_is_looked_up_fetched_wrapped_and_used() {
     ] {
         assert!(cargo.contains(words), "{words} in {cargo}");
     }
-    let left: Vec<_> = fs::read_dir(&place).expect("it is there").flatten().collect();
+    let left: Vec<_> = fs::read_dir(&package_folder).expect("it is there").flatten().collect();
     assert_eq!(left.len(), 2, "the packages' files are removed: {left:?}");
 }
 
 #[test]
 fn what_is_in_the_cache_is_not_fetched_again() {
-    let machine = Machine::new();
+    let machine = StandInMachine::new();
     machine.build(&["--compiler", "debian"]);
     assert!(!machine.log().contains("rustup target"), "it was not asked for");
-    let told = machine.build(&["--compiler", "debian"]).stderr;
-    assert!(told.contains("Debian's compiler 9.9.9+dfsg1-1~deb99u1 from"), "{told}");
+    let output = machine.build(&["--compiler", "debian"]).stderr;
+    assert!(output.contains("Debian's compiler 9.9.9+dfsg1-1~deb99u1 from"), "{output}");
     let log = machine.log();
     assert!(!log.contains("apt-get") && log.contains("cargo build"), "{log}");
 }
@@ -170,15 +170,19 @@ fn what_fails_is_told_and_leaves_nothing_behind() {
         ("apt-get", "echo no route >&2; exit 100", "no route"),
         ("apt-cache", "exit 0", "apt knows no package rustc-web"),
     ] {
-        let machine = Machine::new();
+        let machine = StandInMachine::new();
         machine.set(program, script);
-        let told = machine.build(&[]);
-        assert_ne!(told.code, Some(0));
-        assert!(told.stderr.contains("rustup:") && told.stderr.contains(reason), "{}", told.stderr);
-        assert!(!machine.place().exists());
+        let output = machine.build(&[]);
+        assert_ne!(output.code, Some(0));
+        assert!(
+            output.stderr.contains("rustup:") && output.stderr.contains(reason),
+            "{}",
+            output.stderr
+        );
+        assert!(!machine.package_folder().exists());
         let left = fs::read_dir(machine.path("cache/pto/debian-rust"));
         assert_eq!(left.map_or(0, Iterator::count), 0, "{program}");
     }
-    let told = Machine::new().build(&["--compiler", "rustup"]).stderr;
-    assert!(told.contains("Debian's packages: not asked for"), "{told}");
+    let output = StandInMachine::new().build(&["--compiler", "rustup"]).stderr;
+    assert!(output.contains("Debian's packages: not asked for"), "{output}");
 }

@@ -23,8 +23,8 @@ fn intermediate_tensors_of_a_graph_have_names_shapes_and_values() {
     files.put("b", &[3, 1], &[1.0_f32, 0.0, -1.0]);
     files.put("d", &[2, 1], &[10.0_f32, 20.0]);
     let [a, b, d] = ["a", "b", "d"].map(|name| format!("--input={}", files.option(name)));
-    let told = pto(&["run", "matmul", &a, &b, &d, "--dump", option], 0).stdout;
-    assert!(told.contains("2 tensors, ") && told.contains("index.json says which"), "{told}");
+    let output = pto(&["run", "matmul", &a, &b, &d, "--dump", option], 0).stdout;
+    assert!(output.contains("2 tensors, ") && output.contains("index.json says which"), "{output}");
     let index = index(&dump);
     assert_eq!((&index["format"], &index["name"]), (&"pto-dump".into(), &"matmul".into()));
     let ab = entry(&index, "ab");
@@ -38,7 +38,7 @@ fn intermediate_tensors_of_a_graph_have_names_shapes_and_values() {
     assert_eq!(files.get("c").1, [8.0, 18.0]);
 }
 
-/// What stands on the heap is there as well, although its memory is used again in the run.
+/// What is on the heap is there as well, although its memory is used again in the run.
 #[test]
 fn tensors_of_the_heap_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -47,9 +47,9 @@ fn tensors_of_the_heap_are_kept() {
     let size = ["--param=tokens=5", "--param=hidden=32", "--param=experts=4", "--param=seed=2"];
     pto(&[&["run", "moe_layer", "--dump", option][..], &size].concat(), 0);
     let index = index(&dump);
-    let of = |place: &str| {
+    let of = |origin: &str| {
         let tensors = index["tensors"].as_array().expect("tensors");
-        tensors.iter().filter(|tensor| tensor["place"] == place).count()
+        tensors.iter().filter(|tensor| tensor["place"] == origin).count()
     };
     // Logits, the lists, the results, and three tensors of each expert; out, choices, weights, counts and ran.
     assert_eq!((of("heap"), of("host")), (3 + 3 * 4, 5));
@@ -98,8 +98,11 @@ fn what_cannot_be_dumped_is_named() {
     ];
     fs::write(&graph, lines.join("\n")).expect("a file");
     let [graph, option] = [&graph, &dump].map(|path| path.to_str().expect("UTF-8"));
-    let told = pto(&["run", graph, "--dump", option], 0).stdout;
-    assert!(told.contains("1 tensor, ") && told.contains("1 of records are left out"), "{told}");
+    let output = pto(&["run", graph, "--dump", option], 0).stdout;
+    assert!(
+        output.contains("1 tensor, ") && output.contains("1 of records are left out"),
+        "{output}"
+    );
     let index = index(&dump);
     assert_eq!(index["left_out"][0]["name"], "inner");
     assert_eq!(entry(&index, "x")["file"], "x.npy");

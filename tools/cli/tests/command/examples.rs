@@ -4,15 +4,15 @@ use pto_examples::host::{EXAMPLES, Example, Program};
 
 /// An example of the table.
 #[derive(Clone, Copy)]
-pub(crate) struct Case(&'static dyn Example);
+pub(crate) struct ExampleCase(&'static dyn Example);
 
 /// All of them.
-pub(crate) fn all() -> impl Iterator<Item = Case> {
+pub(crate) fn all() -> impl Iterator<Item = ExampleCase> {
     assert!(EXAMPLES.len() >= 9, "the table was not found");
-    EXAMPLES.iter().copied().map(Case)
+    EXAMPLES.iter().copied().map(ExampleCase)
 }
 
-impl Case {
+impl ExampleCase {
     pub(crate) fn name(self) -> &'static str {
         self.0.name()
     }

@@ -81,10 +81,10 @@ pub(crate) fn text(path: &Path) -> &str {
 #[test]
 fn an_image_is_inspected() {
     let [firmware, kernels] = images();
-    let told = pto(&["fw", "inspect", text(firmware)], 0).stdout;
+    let printed = pto(&["fw", "inspect", text(firmware)], 0).stdout;
     for part in ["AArch64", "0x40200000", "text ", "layout hash", "paged_attention", ".text", "yes"]
     {
-        assert!(told.contains(part), "{part} in\n{told}");
+        assert!(printed.contains(part), "{part} in\n{printed}");
     }
     answers("fw_inspect", &["fw", "inspect", text(firmware)]);
     let blob = answers("fw_inspect", &["fw", "inspect", text(kernels)]);
@@ -133,8 +133,8 @@ fn an_interrupted_flash_leaves_the_old_image() {
     let output = interrupted.output().expect("sh is there");
     assert!(!output.status.success(), "{output:?}");
     assert_eq!(home.current(), 1);
-    let told = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
-    assert!(told.contains("PASS"), "{told}");
+    let printed = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    assert!(printed.contains("PASS"), "{printed}");
     home.answers("fw_flash", &["fw", "flash", text(firmware)]);
     assert_eq!(home.current(), 2);
     home.answers("fw_flash", &["fw", "rollback", "--device", "virt"]);
@@ -151,9 +151,9 @@ fn other_image(home: &Home) -> String {
 }
 
 /// What a device has after a flash that found no room: the old image, which runs, and no leftovers.
-fn assert_old_image_kept(home: &Home, told: &str, reason: &str) {
-    assert!(told.contains(reason), "{told}");
-    assert!(told.contains("the device still has what it had"), "{told}");
+fn assert_old_image_kept(home: &Home, printed: &str, reason: &str) {
+    assert!(printed.contains(reason), "{printed}");
+    assert!(printed.contains("the device still has what it had"), "{printed}");
     assert_eq!(home.current(), 1);
     let images = fs::read_dir(home.0.path().join("home/images")).expect("a folder").flatten();
     let names: Vec<_> = images.map(|file| file.file_name()).collect();
@@ -207,9 +207,9 @@ fn a_full_disk_leaves_the_old_image() {
         println!("nothing can be mounted here: a full disk was tried by a limit on files alone");
         return;
     };
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{}: {told}", output.status);
-    assert_old_image_kept(&home, &told, "No space left on device");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {printed}", output.status);
+    assert_old_image_kept(&home, &printed, "No space left on device");
 }
 
 #[test]
@@ -322,8 +322,8 @@ fn a_run_on_virt_is_traced_by_an_image_that_traces() {
     let image = image["file"].as_str().expect("a path");
     assert!(home.pto(&["fw", "inspect", image], 0).stdout.contains("traces runs"));
     home.pto(&["fw", "flash", image], 0);
-    let told = home.pto(&traced, 0).stdout;
-    assert!(told.contains("PASS") && told.contains("t.json"), "{told}");
+    let printed = home.pto(&traced, 0).stdout;
+    assert!(printed.contains("PASS") && printed.contains("t.json"), "{printed}");
     let analysed = home.pto(&["analyze", text(&file)], 0).stdout;
     assert!(analysed.contains("makespan"), "{analysed}");
 }
@@ -336,7 +336,7 @@ fn program_files_run_on_virt() {
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
     let example = |name: &str| format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
     let path = |name: &str| home.0.path().join(name).to_str().expect("UTF-8").to_owned();
-    // As it stands, two tasks of the example write the same sum: that is what `pto check` tells of it.
+    // As it is, two tasks of the example write the same sum: that is what `pto check` reports.
     let racy = fs::read_to_string(example("graphs/row_sums.jsonl")).expect("the example");
     let graph = racy.replace("\"offset\": 31", "\"offset\": 32");
     assert_ne!(graph, racy, "the example has changed");

@@ -36,8 +36,8 @@ fn a_graph_file_runs_under_every_runtime_and_hosting() {
             &["--hosting=virtual"],
         ] {
             let run = ["run", graph, "--input", &input, "--expect", &expected, "--output", &output];
-            let told = pto(&[&run[..], way].concat(), 0).stdout;
-            assert!(told.contains("PASS") && told.contains(variant), "{told}");
+            let printed = pto(&[&run[..], way].concat(), 0).stdout;
+            assert!(printed.contains("PASS") && printed.contains(variant), "{printed}");
             assert_eq!(files.get("out"), (vec![64], sums.clone()), "{variant} {way:?}");
         }
     }
@@ -95,7 +95,7 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
     );
     refused(&["run", &files.path("none").display().to_string()], 4, &["none.npy'"]);
 
-    // What would end the process is refused, and told by the check too.
+    // What would end the process is refused, and reported by the check too.
     let tile = r#"{"task": 9, "func": 41, "kind": "aiv", "args": [64, 8, 64, 64, 0, 64]}"#;
     fs::write(graph, format!("{}\n{tile}\n", row_sums("host_build_graph"))).expect("a file");
     refused(
@@ -103,8 +103,8 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
         2,
         &["task 9", "tile_aiv executes a tile kernel of a plan", ".workload"],
     );
-    let told = pto(&["check", graph], 1).stdout;
-    assert!(told.contains("kernel: line 8: task 9: tile_aiv executes"), "{told}");
+    let printed = pto(&["check", graph], 1).stdout;
+    assert!(printed.contains("kernel: line 8: task 9: tile_aiv executes"), "{printed}");
     let silu = r#"{"task": 9, "func": 34, "kind": "aiv", "args": [64, 64, 64, 64, 8, 8, 8, 8]}"#;
     fs::write(graph, format!("{}\n{silu}\n", row_sums("host_build_graph"))).expect("a file");
     refused(&["run", graph], 2, &["task 9", "is an address, and the file gives a number"]);
@@ -125,8 +125,11 @@ fn outputs_are_compared_with_a_file_within_tolerances() {
     values(42.0);
     run(&[], 0);
     values(42.1);
-    let told = run(&[], 1);
-    assert!(told.contains("1 of 32,768 values wrong") && told.contains("f[127, 127]"), "{told}");
+    let printed = run(&[], 1);
+    assert!(
+        printed.contains("1 of 32,768 values wrong") && printed.contains("f[127, 127]"),
+        "{printed}"
+    );
     run(&["--atol=0.2"], 0);
     run(&["--rtol=0.01"], 0);
     values(f32::NAN);
@@ -155,8 +158,8 @@ fn integers_and_doubles_of_a_file_are_compared() {
     pto(&[&given[..], &["--expect", &words, "--expect", &reals]].concat(), 0);
     files.put("wrong", &[2], &[u64::MAX, 8]);
     let wrong = format!("words={}", files.path("wrong").display());
-    let told = pto(&[&given[..], &["--expect", &wrong]].concat(), 1).stdout;
-    assert!(told.contains("words[1]") && told.contains("expected 8"), "{told}");
+    let printed = pto(&[&given[..], &["--expect", &wrong]].concat(), 1).stdout;
+    assert!(printed.contains("words[1]") && printed.contains("expected 8"), "{printed}");
     files.put("wrong", &[2], &[1.5_f64, -2.6]);
     let wrong = format!("reals={}", files.path("wrong").display());
     pto(&[&given[..], &["--expect", &wrong]].concat(), 1);
@@ -171,10 +174,10 @@ fn integers_and_doubles_of_a_file_are_compared() {
 #[test]
 fn a_run_is_predicted_for_a_device() {
     let run = ["run", "paged_attention", "--param=batch=4", "--predict"];
-    let told = pto(&run, 0).stdout;
-    assert!(told.contains("on profile a2a3, bound by the "), "{told}");
+    let printed = pto(&run, 0).stdout;
+    assert!(printed.contains("on profile a2a3, bound by the "), "{printed}");
     let changes = ["chain", "kernels faster"];
-    assert!(changes.iter().any(|change| told.contains(change)), "{told}");
+    assert!(changes.iter().any(|change| printed.contains(change)), "{printed}");
     let value = |args: &[&str]| -> Value {
         serde_json::from_str(&pto(args, 0).stdout).expect("one JSON value")
     };
@@ -222,9 +225,13 @@ fn files_come_from_standard_input_as_well() {
             let text = std::fs::read_to_string(file).expect("a text");
             std::fs::write(&piped, format!("{mark}{text}")).expect("it is written");
             let given = std::fs::File::open(&piped).expect("it is there");
-            let told = answer(command(&[args, &["-"]].concat()).stdin(given));
-            assert_eq!(told.code, named.code, "{args:?}: {}", told.stderr);
-            assert!(args.len() > 2 || told.stdout.lines().count() > 3, "{args:?}: {}", told.stdout);
+            let printed = answer(command(&[args, &["-"]].concat()).stdin(given));
+            assert_eq!(printed.code, named.code, "{args:?}: {}", printed.stderr);
+            assert!(
+                args.len() > 2 || printed.stdout.lines().count() > 3,
+                "{args:?}: {}",
+                printed.stdout
+            );
         }
     }
     refused(&["run", "-"], 2, &["'-'", "expected `workload`"]);
@@ -235,14 +242,14 @@ fn files_come_from_standard_input_as_well() {
 fn a_name_that_is_not_utf8_is_refused_with_a_way_out() {
     use std::os::unix::ffi::OsStrExt;
     let name = std::ffi::OsStr::from_bytes(b"\xff.jsonl");
-    let told = answer(command(&["run", "--json"]).arg(name));
-    assert_eq!(told.code, Some(2), "{}", told.stderr);
+    let printed = answer(command(&["run", "--json"]).arg(name));
+    assert_eq!(printed.code, Some(2), "{}", printed.stderr);
     assert!(
-        told.stderr.contains("is not UTF-8") && told.stderr.contains("write -"),
+        printed.stderr.contains("is not UTF-8") && printed.stderr.contains("write -"),
         "{}",
-        told.stderr
+        printed.stderr
     );
-    assert!(told.stdout.contains("\"exit_code\": 2"), "{}", told.stdout);
+    assert!(printed.stdout.contains("\"exit_code\": 2"), "{}", printed.stdout);
 }
 
 /// What the runtime finds only when the program returns, a run refuses before it begins, with the line.
@@ -302,7 +309,7 @@ fn a_run_of_a_cycle_says_who_names_the_lines() {
     }
 }
 
-/// A task that waits for itself, and one that has no block, are told as such by a run and by a check.
+/// A task that waits for itself, and one that has no block, are reported as such by a run and by a check.
 #[test]
 fn impossible_tasks_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -321,9 +328,9 @@ fn impossible_tasks_are_refused_with_the_reason() {
         std::fs::write(&file, lines.join("\n").replace("FIELD", field)).expect("it is written");
         let [run, check] =
             [answer(&mut command(&["run", path])), answer(&mut command(&["check", path]))];
-        for (told, code) in [(&run.stderr, run.code), (&check.stdout, check.code)] {
-            assert!(code.is_some_and(|code| code > 0), "{told}");
-            assert!(words.iter().all(|word| told.contains(word)), "{field}: {told}");
+        for (printed, code) in [(&run.stderr, run.code), (&check.stdout, check.code)] {
+            assert!(code.is_some_and(|code| code > 0), "{printed}");
+            assert!(words.iter().all(|word| printed.contains(word)), "{field}: {printed}");
         }
     }
 }

@@ -21,7 +21,7 @@ fn a_program_runs_unchanged_on_one_device_and_on_a_group() {
     assert_eq!(digest(&pto(&group, 0).stdout), digest(&text), "the same bits in every run");
 }
 
-/// What stands before the value of an option.
+/// What is before the value of an option.
 fn name_of(option: &str) -> &str {
     option.rsplit_once('=').map_or(option, |(name, _)| name)
 }
@@ -39,10 +39,10 @@ fn a_large_group_is_followed_without_computation() {
     assert!(text.contains("32 ranks in virtual time: passed"), "{text}");
     assert!(text.contains(" 0 without the values of the right ranks"), "{text}");
     assert!(text.contains("nothing was computed"), "{text}");
-    let told = answers("group_run", &run);
-    let calls = told["contributions"]["calls"].as_u64().expect("a number");
-    assert!(calls >= 2 * 32 && told["contributions"]["wrong"] == 0, "{told}");
-    assert!(told["digest"].is_null(), "{told}");
+    let output = answers("group_run", &run);
+    let calls = output["contributions"]["calls"].as_u64().expect("a number");
+    assert!(calls >= 2 * 32 && output["contributions"]["wrong"] == 0, "{output}");
+    assert!(output["digest"].is_null(), "{output}");
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_workload_on_ranks_is_run_and_explored() {
     let file = |name: &str| format!("{folder}/{name}.workload");
     let folds = file("fold_on_ranks");
     for group in ["--group=local:4", "--group=virtual:4", "--group=virtual:3", "--group=local:1"] {
-        let told = pto(&["run", &folds, group, "--aic=1", "--aiv=2"], 0).stdout;
-        assert!(told.contains("fold_on_ranks on") && told.contains("passed"), "{told}");
+        let output = pto(&["run", &folds, group, "--aic=1", "--aiv=2"], 0).stdout;
+        assert!(output.contains("fold_on_ranks on") && output.contains("passed"), "{output}");
     }
     refused(&["run", &file("two_producers"), "--group=local:2"], 2, &["one device", "on ranks"]);
     let small = file("handed_on");
@@ -122,8 +122,8 @@ fn timelines_show_ranks_and_transfers_on_one_clock() {
         let written = file("ranks.json");
         let trace = format!("--trace={written}");
         let run = [&borrowed(&small)[..], &[group, "--aic=1", "--aiv=2", &trace]].concat();
-        let told = pto(&run, 0).stdout;
-        assert!(told.contains("the timeline of all ranks is in"), "{told}");
+        let output = pto(&run, 0).stdout;
+        assert!(output.contains("the timeline of all ranks is in"), "{output}");
         let chart = pto(&["view", "--text", &written], 0).stdout;
         assert!(chart.contains("rank 0 aic 0") && chart.contains("transfers"), "{chart}");
         let file = std::fs::read_to_string(&written).expect("it was written");

@@ -17,8 +17,13 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
     let script = folder.path().join("pto.bash");
     fs::write(&script, pto(&["completions", "bash"], 0).stdout).expect("a file");
     let sourced = format!("source {} && complete -p pto", script.display());
-    let told = answer(std::process::Command::new("bash").args(["-c", &sourced]));
-    assert!(told.code == Some(0) && told.stdout.contains("_pto"), "{}{}", told.stdout, told.stderr);
+    let output = answer(std::process::Command::new("bash").args(["-c", &sourced]));
+    assert!(
+        output.code == Some(0) && output.stdout.contains("_pto"),
+        "{}{}",
+        output.stdout,
+        output.stderr
+    );
     // Names of examples and of runtimes; where none begins so, bash offers files.
     for (words, completed) in [
         ("pto run vec", "vector_example"),
@@ -31,8 +36,8 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
             "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _pto pto \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo ${{COMPREPLY[@]}}",
             script.display()
         );
-        let told = answer(std::process::Command::new("bash").args(["-c", &asked]));
-        assert_eq!(told.stdout.trim(), completed, "{words}: {}", told.stderr);
+        let output = answer(std::process::Command::new("bash").args(["-c", &asked]));
+        assert_eq!(output.stdout.trim(), completed, "{words}: {}", output.stderr);
     }
     let zsh = pto(&["completions", "zsh"], 0).stdout;
     assert!(zsh.contains("training_loop)\" \"files:file:_files\"}"), "files as well");
@@ -42,9 +47,9 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
 fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().expect("a folder");
     let pages = folder.path().join("man1");
-    let told = pto(&["man", pages.to_str().expect("UTF-8")], 0).stdout;
+    let output = pto(&["man", pages.to_str().expect("UTF-8")], 0).stdout;
     for page in ["pto.1", "pto-run.1", "pto-soak.1", "pto-fw.1", "pto-fw-build.1"] {
-        assert!(told.contains(page), "{told}");
+        assert!(output.contains(page), "{output}");
         let text = fs::read_to_string(pages.join(page)).expect("it was written");
         assert!(text.contains(".TH pto") && text.contains("pto "), "{page}");
     }
@@ -69,8 +74,8 @@ fn the_version_says_what_was_built() {
 fn qemu_is_looked_for_before_anything_is_built() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut without = command(&["run", "vector_example", "--device=virt"]);
-    let told = answer(without.env("PATH", folder.path()).env("PTO_HOME", folder.path()));
-    assert_eq!(told.code, Some(2), "{}", told.stderr);
-    assert!(told.stderr.contains("needs QEMU") && told.stderr.contains("qemu-system-aarch64"));
-    assert!(!told.stderr.contains("building"), "{}", told.stderr);
+    let output = answer(without.env("PATH", folder.path()).env("PTO_HOME", folder.path()));
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+    assert!(output.stderr.contains("needs QEMU") && output.stderr.contains("qemu-system-aarch64"));
+    assert!(!output.stderr.contains("building"), "{}", output.stderr);
 }

@@ -13,7 +13,7 @@ fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
     fs::write(path, text).expect("the file is written");
 }
 
-/// One program of each verdict; a comment is no reason, and a source belongs to the file beside its folder.
+/// One program of each verdict; a comment is no reason, and a source belongs to the file next to its folder.
 #[test]
 fn programs_are_judged_line_by_line() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -46,7 +46,7 @@ fn programs_are_judged_line_by_line() {
     assert_eq!(all_run["exit_code"], Value::from(0));
 }
 
-/// A line in one test keeps that test from running; what pytest imports is no program; platforms may stand in a mark.
+/// A line in one test keeps that test from running; what pytest imports is no program; platforms may are in a mark.
 #[test]
 fn tests_beside_the_one_that_stops_run() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -17,8 +17,8 @@ fn compile(source: &Path, to: &Path, options: &[&str]) {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-Wall", "-Wextra", "-Werror", "-fPIC"]).args(options);
     cc.arg("-I").arg(root().join("bindings/include")).arg("-o").arg(to).arg(source);
-    let told = cc.output().expect("a C compiler (Debian: gcc)");
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let printed = cc.output().expect("a C compiler (Debian: gcc)");
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
 }
 
 /// The kernels of the example as a shared object.
@@ -40,11 +40,14 @@ fn a_graph_file_runs_on_kernels_of_a_users_own() {
     let (input, expect) = (files.option("row"), files.option("mean"));
     let run = ["run", graph, "--kernels", object, "--input", &input, "--expect", &expect];
     for hosting in ["pool", "threads", "virtual"] {
-        let told = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
-        assert!(told.contains("100 scale, 101 mean of '") && told.contains("PASS"), "{told}");
+        let printed = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
+        assert!(
+            printed.contains("100 scale, 101 mean of '") && printed.contains("PASS"),
+            "{printed}"
+        );
     }
-    let told = pto(&[&run[..], &["--predict"]].concat(), 0).stdout;
-    assert!(told.contains("on profile a2a3"), "{told}");
+    let printed = pto(&[&run[..], &["--predict"]].concat(), 0).stdout;
+    assert!(printed.contains("on profile a2a3"), "{printed}");
     assert!(pto(&["check", graph, "--kernels", object], 0).stdout.contains("CLEAN"));
     refused(&["run", graph], 2, &["line 6", "func id 100", "--kernels names a shared object"]);
     refused(
@@ -59,8 +62,8 @@ fn a_graph_file_runs_on_kernels_of_a_users_own() {
         fs::write(&broken, text.replace(from, to)).expect("a file");
         let file = broken.to_str().expect("UTF-8");
         refused(&["run", file, "--kernels", object], 2, words);
-        let told = pto(&["check", file, "--kernels", object], 1).stdout;
-        assert!(told.contains(words[1]), "{told}");
+        let printed = pto(&["check", file, "--kernels", object], 1).stdout;
+        assert!(printed.contains(words[1]), "{printed}");
     };
     with(
         "\"kind\": \"aic\"",
@@ -103,10 +106,13 @@ fn a_kernel_that_crashes_is_named() {
             let mut run = command(&["run", graph.to_str().expect("UTF-8"), "--hosting", hosting]);
             run.arg("--kernels").arg(&object);
             let ended = run.output().expect("the binary starts");
-            let told = String::from_utf8(ended.stderr).expect("UTF-8");
-            assert_eq!(ended.status.signal(), Some(signal), "{hosting}: {told}");
-            assert!(told.contains(&format!("error: kernel {words}")), "{hosting}: {told}");
-            assert!(told.contains("Mend the kernel, or the arguments of the task."), "{told}");
+            let printed = String::from_utf8(ended.stderr).expect("UTF-8");
+            assert_eq!(ended.status.signal(), Some(signal), "{hosting}: {printed}");
+            assert!(printed.contains(&format!("error: kernel {words}")), "{hosting}: {printed}");
+            assert!(
+                printed.contains("Mend the kernel, or the arguments of the task."),
+                "{printed}"
+            );
         }
     }
 }

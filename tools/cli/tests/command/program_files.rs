@@ -46,14 +46,14 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     let trace = path("trace.json");
     pto(&[&run[..], &["--trace", &trace]].concat(), 0);
     // A disk that is full loses the file, and not the report.
-    let told = pto(&[&run[..], &["--trace", "/dev/full"]].concat(), 4);
-    assert!(told.stdout.contains("gives"), "{}", told.stdout);
-    assert!(told.stderr.contains("/dev/full"), "{}", told.stderr);
+    let output = pto(&[&run[..], &["--trace", "/dev/full"]].concat(), 4);
+    assert!(output.stdout.contains("gives"), "{}", output.stdout);
+    assert!(output.stderr.contains("/dev/full"), "{}", output.stderr);
     let unwritten = answers("program_run", &[&run[..], &["--trace", "/dev/full"]].concat());
     assert_eq!((&unwritten["exit_code"], &unwritten["program"]), (&4.into(), &"softmax".into()));
-    assert!(unwritten["unwritten"][0].as_str().is_some_and(|told| told.contains("/dev/full")));
-    let told = answers("analyze", &["analyze", &trace]);
-    let counted = |name: &str| told["run"][name].as_str().map(ToOwned::to_owned);
+    assert!(unwritten["unwritten"][0].as_str().is_some_and(|output| output.contains("/dev/full")));
+    let output = answers("analyze", &["analyze", &trace]);
+    let counted = |name: &str| output["run"][name].as_str().map(ToOwned::to_owned);
     assert_eq!(counted("program").as_deref(), Some("softmax"));
     assert_eq!((counted("runs"), counted("binding_hits")), (Some("3".into()), Some("2".into())));
     assert_eq!(counted("copied_to_host_bytes").as_deref(), Some("0"));
@@ -62,18 +62,21 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     pto(&["view", &trace, "-o", &page], 0);
     assert!(fs::read_to_string(&page).expect("a page").contains("bounced_bytes"));
     let wrong = ["program", "run", &softmax, "--param=scale=0.7", "--input", &input];
-    let told = pto(&[&wrong[..], &["--expect", &expected]].concat(), 1).stdout;
-    assert!(told.contains("FAIL") && told.contains("PCC"), "{told}");
+    let output = pto(&[&wrong[..], &["--expect", &expected]].concat(), 1).stdout;
+    assert!(output.contains("FAIL") && output.contains("PCC"), "{output}");
     pto(&[&wrong[..], &["--expect", &expected, "--pcc=0.9", "--hosting=virtual"]].concat(), 0);
 
     pto(&["program", "build", &source, "-o", &other], 0);
-    let told = answers("program_diff", &["program", "diff", &softmax, &other]);
-    assert_eq!((&told["same"], &told["same_interface"]), (&false.into(), &false.into()));
+    let output = answers("program_diff", &["program", "diff", &softmax, &other]);
+    assert_eq!((&output["same"], &output["same_interface"]), (&false.into(), &false.into()));
     answers("program_diff", &["program", "diff", &softmax, &softmax]);
     let small = fs::read_to_string(&system).expect("a file").replace("\"aiv\": 48", "\"aiv\": 0");
     fs::write(&system, small).expect("a file");
-    let told = pto(&["program", "check", &softmax, "--system", &system], 1).stdout;
-    assert!(told.contains("cores") && told.contains("NO") && told.contains("cannot run"), "{told}");
+    let output = pto(&["program", "check", &softmax, "--system", &system], 1).stdout;
+    assert!(
+        output.contains("cores") && output.contains("NO") && output.contains("cannot run"),
+        "{output}"
+    );
 }
 
 #[test]
@@ -82,11 +85,11 @@ fn a_graph_file_becomes_a_program() {
     let graph = files.path("sums").with_extension("ptop");
     let graph = graph.to_str().expect("a plain name");
     pto(&["program", "build", &format!("{GRAPHS}/row_sums.jsonl"), "-o", graph], 0);
-    let told = pto(&["program", "run", graph, "--json"], 0).stdout;
-    assert!(told.contains("\"sums\"") && told.contains("\"matrix\""), "{told}");
+    let output = pto(&["program", "run", graph, "--json"], 0).stdout;
+    assert!(output.contains("\"sums\"") && output.contains("\"matrix\""), "{output}");
 }
 
-/// A file that was written by somebody else, and calls a kernel with what the kernel cannot take.
+/// A file of another origin that calls a kernel with what the kernel cannot take.
 #[test]
 fn a_program_with_a_wrong_call_is_refused_by_every_command() {
     let files = Files::new();
@@ -176,8 +179,8 @@ fn a_program_keeps_the_shapes_of_its_tasks() {
 
     fs::write(&source, lines.join("\n").replace("high", "low") + "\n").expect("a file");
     pto(&["program", "build", &source, "-o", &other], 0);
-    let told = answers("program_diff", &["program", "diff", &shaped, &other]);
-    assert_eq!(told["same"], false, "{told}");
+    let output = answers("program_diff", &["program", "diff", &shaped, &other]);
+    assert_eq!(output["same"], false, "{output}");
 }
 
 /// `Y[p] = X[row of p]` for each p of a ragged axis.
@@ -235,8 +238,8 @@ fn a_program_names_a_builder_of_the_device() {
     let [a, b, expect] = ["a", "b", "out"].map(|name| files.option(name));
     for hosting in ["pool", "threads", "virtual"] {
         let run = ["program", "run", &out, "--input", &a, "--input", &b, "--expect", &expect];
-        let told = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
-        assert!(told.contains("PASS"), "{told}");
+        let output = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
+        assert!(output.contains("PASS"), "{output}");
     }
     assert!(pto(&["program", "check", &out], 0).stdout.contains("builder"));
     let text = fs::read_to_string(source).expect("an example");
@@ -261,7 +264,7 @@ fn a_program_names_a_builder_of_the_device() {
     pto(&["program", "check", &out], 1);
 }
 
-/// The program has its kernels with it: nobody who runs it needs the shared object.
+/// The program has its kernels with it: running it does not need the shared object.
 #[test]
 fn a_program_brings_kernels_of_its_own() {
     let (files, folder) = (Files::new(), tempfile::tempdir().expect("a folder"));
@@ -294,10 +297,10 @@ fn a_program_brings_kernels_of_its_own() {
     let (input, expect) = (files.option("row"), files.option("mean"));
     for hosting in ["pool", "threads", "virtual"] {
         let run = ["program", "run", own, "--input", &input, "--expect", &expect, "--loops=2"];
-        let told = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
-        assert!(told.contains("PASS"), "{told}");
+        let output = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
+        assert!(output.contains("PASS"), "{output}");
     }
-    // For another processor: the name stands once in the file, with its length in front of it.
+    // For another processor: the name is once in the file, with its length in front of it.
     let (here, other) = (std::env::consts::ARCH, "mips_9");
     let mut file = fs::read(&path).expect("it is there");
     let at =
@@ -346,7 +349,7 @@ fn facts_of(trace: &str) -> impl Fn(&str) -> Option<u64> {
     move |name| run[name].as_str().and_then(|text| text.replace(',', "").parse().ok())
 }
 
-/// Every counter stands in the timeline, with the value that follows from the program, and the value of the answer in JSON.
+/// Every counter is in the timeline, with the value that follows from the program, and the value of the answer in JSON.
 #[test]
 fn timelines_have_the_counters_of_the_device() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -356,7 +359,7 @@ fn timelines_have_the_counters_of_the_device() {
     let build = ["program", "build", &source, "-o", &program, "--place=X=on-chip"];
     pto(&[&build[..], &["--role=M=temporary", "--role=S=temporary"]].concat(), 0);
     let run = ["program", "run", &program, "--param=scale=0.5", "--loops=3", "--trace", &trace];
-    let told = answers("program_run", &run);
+    let output = answers("program_run", &run);
     let counted = facts_of(&trace);
     let [x, y, column] = [28 * 96 * 4, 28 * 96 * 4, 28 * 4];
     for (name, value) in [
@@ -378,9 +381,9 @@ fn timelines_have_the_counters_of_the_device() {
         ("launches", 3),
     ] {
         assert_eq!(counted(name), Some(value), "{name}");
-        assert_eq!(told["counters"][name], value, "{name}");
+        assert_eq!(output["counters"][name], value, "{name}");
     }
-    assert_eq!(told["counters"].as_object().map(serde_json::Map::len), Some(12));
+    assert_eq!(output["counters"].as_object().map(serde_json::Map::len), Some(12));
     pto(&["view", &trace, "-o", &page], 0);
     let page = fs::read_to_string(&page).expect("a page");
     assert!(page.contains("bounced_bytes") && page.contains("32,256"));
@@ -388,7 +391,7 @@ fn timelines_have_the_counters_of_the_device() {
     let trace = path("loop.json");
     let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=6"];
     let differ = ["run", "training_loop", "--param=layouts=differ", "--trace", &trace];
-    let told = answers("training_loop", &[&differ[..], &small].concat());
+    let output = answers("training_loop", &[&differ[..], &small].concat());
     let counted = facts_of(&trace);
     for (name, value) in [
         ("copied_to_device_bytes", 0),
@@ -403,7 +406,7 @@ fn timelines_have_the_counters_of_the_device() {
         ("binding_hits", 5 * (3 + 2)),
     ] {
         assert_eq!(counted(&format!("{name} after the first round")), Some(value), "{name}");
-        assert_eq!(told["after_it"][name], value, "{name}");
+        assert_eq!(output["after_it"][name], value, "{name}");
     }
 }
 
@@ -411,11 +414,11 @@ fn timelines_have_the_counters_of_the_device() {
 fn the_training_loop_passes_and_says_what_it_copied() {
     let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=6"];
     let few = ["--aic=4", "--aiv=8", "--param=rate=0.5"];
-    let told = answers("training_loop", &[&["run", "training_loop"][..], &small, &few].concat());
-    assert_eq!(told["after_it"]["copied_to_host_bytes"], 0);
+    let output = answers("training_loop", &[&["run", "training_loop"][..], &small, &few].concat());
+    assert_eq!(output["after_it"]["copied_to_host_bytes"], 0);
     let differ = ["run", "training_loop", "--param=layouts=differ"];
-    let told = answers("training_loop", &[&differ[..], &small, &few].concat());
-    assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
+    let output = answers("training_loop", &[&differ[..], &small, &few].concat());
+    assert_eq!(output["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("loop.json").to_str().expect("UTF-8").to_owned();
     let run = ["run", "training_loop", "--trace", &trace];
@@ -445,8 +448,8 @@ fn the_training_loop_refuses_what_it_cannot_do() {
     }
     let once = ["run", "training_loop", "--param=iterations=1", "--param=inner=64"];
     let small = ["--param=outer=64", "--param=tile=32", "--aic=4", "--aiv=8"];
-    let told = answers("training_loop", &[&once[..], &small].concat());
-    assert!(told["pcc"]["losses"].is_null(), "one loss has no correlation");
+    let output = answers("training_loop", &[&once[..], &small].concat());
+    assert!(output["pcc"]["losses"].is_null(), "one loss has no correlation");
 }
 
 #[test]
@@ -460,8 +463,8 @@ fn nan_of_a_program_is_told() {
     let input = format!("matrix={matrix}");
     let text = pto(&["program", "run", &out, "--input", &input], 0).stdout;
     assert!(text.contains("matrix: 4,096 of its values are NaN"), "{text}");
-    let told = answers("program_run", &["program", "run", &out, "--input", &input]);
-    // A result of NaN that is expected is right, and told; the other way round it is wrong.
+    let output = answers("program_run", &["program", "run", &out, "--input", &input]);
+    // A result of NaN that is expected is right, and reported; the other way round it is wrong.
     let (saved, sums) = (path("saved"), path("saved/sums.npy"));
     let run = ["program", "run", &out, "--input", &input];
     pto(&[&run[..], &["--save", &saved]].concat(), 0);
@@ -473,7 +476,7 @@ fn nan_of_a_program_is_told() {
     let numbers = pto(&["program", "run", &out, "--expect", &expect], 1).stdout;
     assert!(numbers.contains("FAIL  ") && numbers.contains("63 of 64 values too far"), "{numbers}");
     // The file writes element 31 twice and leaves the last one out, so that `pto check` has something to find.
-    assert_eq!(told["outputs"][1]["nan"], 63);
+    assert_eq!(output["outputs"][1]["nan"], 63);
     refused(&["run", &out], 2, &["pto program run"]);
 }
 
@@ -486,24 +489,27 @@ fn a_fault_has_its_fields_in_every_command_that_runs_something() {
     fs::write(&source, INDEXED).expect("a file");
     pto(&["program", "build", &source, "-o", &program], 0);
     let run = ["program", "run", &program, "--param=n=9", "--hosting=virtual"];
-    let told = answers("failure", &run);
-    assert_eq!((&told["exit_code"], &told["fault"]["name"]), (&3.into(), &"PLAN_INDEX".into()));
-    assert!(told["fault"]["remedy"].is_string(), "{told}");
-    assert!(told["replay"].as_str().is_some_and(|replay| replay.contains("--param=n=9")), "{told}");
+    let output = answers("failure", &run);
+    assert_eq!((&output["exit_code"], &output["fault"]["name"]), (&3.into(), &"PLAN_INDEX".into()));
+    assert!(output["fault"]["remedy"].is_string(), "{output}");
+    assert!(
+        output["replay"].as_str().is_some_and(|replay| replay.contains("--param=n=9")),
+        "{output}"
+    );
     let group = ["run", "tp_decoder", "--group=local:2", "--run-budget-ms=1"];
     let untraced = pto(&[&run[..], &["--trace", &path("t.json")]].concat(), 3).stderr;
     assert!(untraced.contains("t.json' was not written"), "{untraced}");
     let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=1"];
     let slow = ["--hosting=virtual", "--kernel-cost=3ms", "--run-budget-ms=1"];
     let training = [&["run", "training_loop"][..], &small, &slow].concat();
-    let told = answers("failure", &training);
-    assert_eq!(told["trace_hash"].as_str().map(str::len), Some(16), "{told}");
-    assert!(told["replay"].as_str().is_some_and(|replay| replay.contains("3ms")), "{told}");
+    let output = answers("failure", &training);
+    assert_eq!(output["trace_hash"].as_str().map(str::len), Some(16), "{output}");
+    assert!(output["replay"].as_str().is_some_and(|replay| replay.contains("3ms")), "{output}");
     for run in [&group[..], &training] {
-        let told = answers("failure", run);
-        assert_eq!(told["exit_code"], 3, "{told}");
-        assert_eq!(told["fault"]["name"], "STALL_RUN_BUDGET", "{told}");
-        assert!(told["fault"]["instance"].is_u64(), "{told}");
+        let output = answers("failure", run);
+        assert_eq!(output["exit_code"], 3, "{output}");
+        assert_eq!(output["fault"]["name"], "STALL_RUN_BUDGET", "{output}");
+        assert!(output["fault"]["instance"].is_u64(), "{output}");
     }
 }
 

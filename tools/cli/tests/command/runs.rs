@@ -181,7 +181,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     }
 }
 
-/// A NaN is counted, wherever it comes from; it neither passes nor fails without being told.
+/// A NaN is counted, wherever it comes from; it neither passes nor fails without a message.
 #[test]
 fn values_that_are_no_numbers_are_told() {
     let files = Files::new();
@@ -210,15 +210,18 @@ fn values_that_are_no_numbers_are_told() {
 
     files.put("x", &[64, 64], &[f32::NAN; 64 * 64]);
     let experts = ["run", "moe_layer", "--param=tokens=64", "--param=hidden=64", "--input"];
-    let told = pto(&[&experts[..], &[&files.option("x")]].concat(), 0).stdout;
-    assert!(told.contains("NaN: 4,096 values of the result, 4,096 of the reference"), "{told}");
+    let printed = pto(&[&experts[..], &[&files.option("x")]].concat(), 0).stdout;
+    assert!(
+        printed.contains("NaN: 4,096 values of the result, 4,096 of the reference"),
+        "{printed}"
+    );
 }
 
 #[test]
 fn a_benchmark_says_that_its_build_is_not_the_measured_one() {
     let args = ["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"];
-    let told = pto(&args, 0).stderr;
-    assert!(told.contains("--profile dist -- bench"), "{told}");
+    let printed = pto(&args, 0).stderr;
+    assert!(printed.contains("--profile dist -- bench"), "{printed}");
     let virtual_time = pto(&["bench", "--device-metg=matmul"], 0).stderr;
     assert!(!virtual_time.contains("profile"), "{virtual_time}");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::examples::{self, Case, borrowed};
+use crate::examples::{self, ExampleCase, borrowed};
 use crate::pto::{pto, refused};
 
 const HOSTINGS: &[&[&str]] = &[
@@ -53,7 +53,7 @@ fn what_every_example_saves_runs_and_computes_the_same() {
     }
 }
 
-fn saved_and_run(case: Case, variant: &str) {
+fn saved_and_run(case: ExampleCase, variant: &str) {
     let example = case.name();
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
@@ -73,8 +73,8 @@ fn saved_and_run(case: Case, variant: &str) {
         let mut run = vec!["run", &graph, "--dump", &dump];
         run.extend(given.iter().map(String::as_str));
         run.extend(*hosting);
-        let told = pto(&run, 0).stdout;
-        assert!(told.contains(variant), "{told}");
+        let printed = pto(&run, 0).stdout;
+        assert!(printed.contains(variant), "{printed}");
         let again = files(&at(&number.to_string()));
         assert!(
             own.keys().eq(again.keys()),

@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use crate::pto::{Answer, answer, command};
 
-/// Checks `value` against a schema; what is wrong, with its place. The keywords are those that the file uses.
-fn defect(schema: &Value, value: &Value, place: &str) -> Option<String> {
+/// Checks `value` against a schema; what is wrong, with its path. The keywords are those that the file uses.
+fn defect(schema: &Value, value: &Value, location: &str) -> Option<String> {
     let types = match &schema["type"] {
         Value::Null => return None,
         Value::Array(types) => types.clone(),
         one => vec![one.clone()],
     };
     if !types.iter().any(|name| is_of(name.as_str().unwrap_or_default(), value)) {
-        return Some(format!("{place} is {value}, and should be {}", schema["type"]));
+        return Some(format!("{location} is {value}, and should be {}", schema["type"]));
     }
     match value {
         Value::Object(fields) => {
@@ -20,21 +20,21 @@ fn defect(schema: &Value, value: &Value, place: &str) -> Option<String> {
             let missing =
                 required.filter_map(Value::as_str).find(|name| !fields.contains_key(*name));
             if let Some(name) = missing {
-                return Some(format!("{place} has no {name}"));
+                return Some(format!("{location} has no {name}"));
             }
             fields.iter().find_map(|(name, value)| {
-                let place = format!("{place}.{name}");
+                let location = format!("{location}.{name}");
                 match (schema["properties"].get(name), &schema["additionalProperties"]) {
-                    (Some(schema), _) => defect(schema, value, &place),
-                    (None, Value::Bool(false)) => Some(format!("{place} is not in the schema")),
-                    (None, schema) => defect(schema, value, &place),
+                    (Some(schema), _) => defect(schema, value, &location),
+                    (None, Value::Bool(false)) => Some(format!("{location} is not in the schema")),
+                    (None, schema) => defect(schema, value, &location),
                 }
             })
         }
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .find_map(|(at, item)| defect(&schema["items"], item, &format!("{place}[{at}]"))),
+            .find_map(|(at, item)| defect(&schema["items"], item, &format!("{location}[{at}]"))),
         _ => None,
     }
 }
@@ -57,15 +57,15 @@ pub(crate) fn answers(kind: &str, args: &[&str]) -> Value {
     conforms(kind, args, &answer(&mut command(&[args, &["--json"]].concat())))
 }
 
-/// What a command has told is of this kind, and says the code that it has exited with.
-pub(crate) fn conforms(kind: &str, args: &[&str], told: &Answer) -> Value {
+/// The output of a command is of this kind, and has the code that it has exited with.
+pub(crate) fn conforms(kind: &str, args: &[&str], printed: &Answer) -> Value {
     let schema: Value = serde_json::from_str(include_str!("../../../../docs/json-schema.json"))
         .expect("the schema is JSON");
-    let value: Value = serde_json::from_str(&told.stdout)
-        .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", told.stdout, told.stderr));
+    let value: Value = serde_json::from_str(&printed.stdout)
+        .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", printed.stdout, printed.stderr));
     let schema = schema["$defs"].get(kind).expect("the schema has this kind");
     assert_eq!(defect(schema, &value, kind), None, "{args:?}");
-    assert_eq!(value["exit_code"].as_i64(), told.code.map(i64::from), "{args:?}");
+    assert_eq!(value["exit_code"].as_i64(), printed.code.map(i64::from), "{args:?}");
     // A run that ended well has an error where a file could not be written.
     let is_wrong = kind == "failure" || value["exit_code"] == 4;
     assert_eq!(!value["error"].is_null(), is_wrong, "{args:?}");
@@ -150,6 +150,6 @@ fn what_is_not_in_the_schema_is_found() {
     assert!(says(serde_json::json!({ "a": 1.5 })).is_some());
     assert!(
         says(serde_json::json!({ "a": 1, "b": ["c", 3] }))
-            .is_some_and(|told| told.contains("b[1]"))
+            .is_some_and(|printed| printed.contains("b[1]"))
     );
 }

@@ -66,9 +66,9 @@ fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
     assert!(small <= 5, "{failed}");
     let (files, replay) = (folder.path().join("case"), line(&failed, "to replay it:"));
     let again = paste(&format!("{replay} --save '{}'", files.display()), 1).stdout;
-    let told = failed.split_once("\nseed ").expect("it names the seed").1;
-    let told = told.split("\n  to replay").next().expect("a command");
-    assert!(again.contains(told), "{again}\nis not\n{told}");
+    let output = failed.split_once("\nseed ").expect("it names the seed").1;
+    let output = output.split("\n  to replay").next().expect("a command");
+    assert!(again.contains(output), "{again}\nis not\n{output}");
     let answer = json(&args[1..], 1);
     assert_eq!(answer["phases"][0]["failures"][0]["shrunk_tasks"], small);
     for name in ["whole", "small"] {
@@ -126,10 +126,10 @@ fn interrupted_command(args: &[&str]) -> Value {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(sent.expect("kill runs").success());
     let status = child.wait().expect("it ends");
-    let mut told = String::new();
-    child.stdout.take().expect("a pipe").read_to_string(&mut told).expect("UTF-8");
-    assert_eq!(status.code(), Some(130), "{told}");
-    serde_json::from_str(&told).expect("one JSON value")
+    let mut output = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut output).expect("UTF-8");
+    assert_eq!(status.code(), Some(130), "{output}");
+    serde_json::from_str(&output).expect("one JSON value")
 }
 
 /// Every command says that it was interrupted, in the form that was asked for.
@@ -147,10 +147,10 @@ fn an_interrupted_command_says_so() {
     }
 }
 
-/// Ctrl-C is answered with what has passed, and with the commands that go on behind it: those of phases that were not begun, too.
+/// Ctrl-C is answered with what has passed, and with the commands that go on after it: those of phases that were not begun, too.
 #[test]
 fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
-    for (args, phase, behind) in [
+    for (args, phase, suffix) in [
         (&["--no-faults"][..], "--no-faults", ""),
         (&["--faults"], "--faults", ""),
         (&[], "--faults", " --from 0 --seeds 100000000 --no-faults --tasks 10"),
@@ -160,7 +160,7 @@ fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
         assert!(seeds > 0, "{value:#}");
         let go_on = value["go_on"].as_str().expect("a command");
         let words = format!("--from {seeds} --seeds {} {phase} --tasks 10", 100_000_000 - seeds);
-        assert!(go_on.contains(&words) && go_on.ends_with(behind), "{args:?}: {go_on}");
-        assert_eq!(go_on.matches(" && ").count(), usize::from(!behind.is_empty()), "{go_on}");
+        assert!(go_on.contains(&words) && go_on.ends_with(suffix), "{args:?}: {go_on}");
+        assert_eq!(go_on.matches(" && ").count(), usize::from(!suffix.is_empty()), "{go_on}");
     }
 }

@@ -56,9 +56,9 @@ fn the_timeline_of_a_workload_has_its_cycles() {
     }";
     fs::write(&workload, text).expect("the folder is there");
     let answer = pto(&["run", &workload, "--hosting=virtual", "--trace", &trace], 0);
-    let told = answer.stdout.split_once("v9 cycles").expect("the report has them").1;
-    let told: Vec<&str> = told.lines().map(str::trim).take(2).collect();
-    assert_eq!(told, ["80", "of copy: 32 on whole tiles"]);
+    let lines = answer.stdout.split_once("v9 cycles").expect("the report has them").1;
+    let lines: Vec<&str> = lines.lines().map(str::trim).take(2).collect();
+    assert_eq!(lines, ["80", "of copy: 32 on whole tiles"]);
     let run = &json(&folder.read("t.json"))["pto"]["run"];
     // Two whole tiles, and one of two rows.
     assert_eq!(run["v9 cycles"], "80", "{run}");
@@ -370,7 +370,7 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
         assert!(!text.contains("INCOMPLETE"), "{name}");
         for kind in analysis["kinds"].as_array().expect("a list") {
             let of = kind["kind"].as_str().expect("a name");
-            let told = run["virtual"][of]["overhead_ns"].as_u64().expect("a number");
+            let overhead_ns = run["virtual"][of]["overhead_ns"].as_u64().expect("a number");
             let read = kind["overhead_span_ns"].as_u64().expect("a number");
             let graph = analysis["graph_ns"].as_u64().expect("a number");
             // Where tasks need several cores at once, a timeline counts what no scheduler could have used as well.
@@ -378,49 +378,50 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
             // For people the two commands say it in the same words.
             let share = format!("{of} {:.1} %", 100.0 * read as f64 / graph as f64);
             assert!(text.contains(&share), "{name}: no '{share}' in {text}");
-            let (low, high) = (told.saturating_sub(graph / 100), told + unfit + graph / 100);
-            assert!((low..=high).contains(&read), "{name} {of}: {told} ns, read {read} ns");
+            let (low, high) =
+                (overhead_ns.saturating_sub(graph / 100), overhead_ns + unfit + graph / 100);
+            assert!((low..=high).contains(&read), "{name} {of}: {overhead_ns} ns, read {read} ns");
         }
     }
 }
 
-/// Each count and each time has one name and one value, whichever command tells it.
+/// Each count and each time has one name and one value, whichever command shows it.
 fn one_measure(name: &str, small: &[&str], run: &Value, analysis: &Value) {
-    let told = |of: &Value, field: &str| {
+    let value_of = |of: &Value, field: &str| {
         of[field].as_u64().unwrap_or_else(|| panic!("{name}: no {field} in {of}"))
     };
     let (round, machine) = (&run["median"], &run["virtual"]);
     for field in ["tasks", "edges", "makespan_ns", "graph_ns"] {
-        assert_eq!(told(round, field), told(analysis, field), "{name}: {field}");
+        assert_eq!(value_of(round, field), value_of(analysis, field), "{name}: {field}");
     }
     for field in ["makespan_ns", "graph_ns"] {
-        assert_eq!(told(round, field), told(machine, field), "{name}: {field}");
+        assert_eq!(value_of(round, field), value_of(machine, field), "{name}: {field}");
     }
     assert_eq!(machine["lower_bound_ns"], analysis["bounds"]["largest_ns"], "{name}");
     let mut parts = 0;
     for kind in analysis["kinds"].as_array().expect("a list") {
         let of = kind["kind"].as_str().expect("a name");
-        assert_eq!(told(&round[of], "busy_ns"), told(kind, "busy_ns"), "{name}: {of}");
+        assert_eq!(value_of(&round[of], "busy_ns"), value_of(kind, "busy_ns"), "{name}: {of}");
         for field in ["utilisation", "parts"] {
             assert_eq!(round[of][field], machine[of][field], "{name}: {field} of {of}");
         }
-        parts += told(&round[of], "parts");
+        parts += value_of(&round[of], "parts");
     }
-    assert_eq!(parts, told(analysis, "parts_run"), "{name}");
+    assert_eq!(parts, value_of(analysis, "parts_run"), "{name}");
     // What the program submits, without a run.
     let of = |command: &str| json(&pto(&[&[command, name, "--json"], small].concat(), 0).stdout);
     let (check, graph) = (of("check"), of("graph"));
     let count = |list: &str| graph[list].as_array().expect("a list").len() as u64;
-    let edges = told(&check, "stated_edges") + told(&check, "derived_edges");
+    let edges = value_of(&check, "stated_edges") + value_of(&check, "derived_edges");
     assert_eq!(
-        [told(round, "tasks"), told(round, "kernels")],
-        [told(&check, "tasks"), told(&check, "kernels")],
+        [value_of(round, "tasks"), value_of(round, "kernels")],
+        [value_of(&check, "tasks"), value_of(&check, "kernels")],
         "{name}"
     );
-    assert_eq!((told(round, "tasks"), edges), (count("tasks"), count("edges")), "{name}");
+    assert_eq!((value_of(round, "tasks"), edges), (count("tasks"), count("edges")), "{name}");
     // A run derives no edge from a task that has retired by then.
-    let derives = told(&check, "derived_edges") > 0;
-    let run_edges = told(round, "edges");
+    let derives = value_of(&check, "derived_edges") > 0;
+    let run_edges = value_of(round, "edges");
     assert!(run_edges == edges || derives && run_edges < edges, "{name}: {run_edges} of {edges}");
 }
 
@@ -467,7 +468,7 @@ fn tasks_that_were_skipped_are_said_to_be() {
     assert!(folder.read("t.html").contains("\"skipped\":["));
 }
 
-/// A file that contradicts itself is refused with the place.
+/// A file that contradicts itself is refused with the position.
 #[test]
 fn traces_with_impossible_numbers_are_refused() {
     let folder = Folder::new();

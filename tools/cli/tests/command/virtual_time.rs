@@ -64,21 +64,21 @@ fn times_without_end_are_refused_and_the_longest_end() {
     };
     fs::write(&path, ideal.replace("dispatch_ns = 0", "dispatch_ns = 9223372036854775807"))
         .expect("a file");
-    let told = run(&[]);
+    let output = run(&[]);
     let words = "'aicpu.dispatch_ns' is 9223372036854775807 ns; a time is at most 10000000 ns";
-    assert!(told.code == Some(2) && told.stderr.contains(words), "{}", told.stderr);
+    assert!(output.code == Some(2) && output.stderr.contains(words), "{}", output.stderr);
     fs::write(&path, ideal.replace("dispatch_ns = 0", "dispatch_ns = 10000000")).expect("a file");
     for args in
         [&[][..], &["--kernel-cost=3600s"], &["--kernel-cost=3600s", "--fault=slow=4294967295"]]
     {
-        let told = run(args);
-        assert!(told.code.is_some_and(|code| code <= 3), "{args:?}: {}", told.stderr);
+        let output = run(args);
+        assert!(output.code.is_some_and(|code| code <= 3), "{args:?}: {}", output.stderr);
     }
-    let told = run(&["--kernel-cost=3601s"]);
+    let output = run(&["--kernel-cost=3601s"]);
     assert!(
-        told.code == Some(2) && told.stderr.contains("a time is at most 3600s"),
+        output.code == Some(2) && output.stderr.contains("a time is at most 3600s"),
         "{}",
-        told.stderr
+        output.stderr
     );
 }
 
@@ -271,23 +271,23 @@ fn options_that_do_not_go_together_are_refused() {
     refused(&fault, 2, &["--fault hung: there is no fault 'hung'", "doorbell-lost"]);
 }
 
-/// What ended a run stands in fields, for whoever reads the answer with a program, and in the timeline.
+/// What ended a run is in fields, for programs that read the answer, and in the timeline.
 #[test]
 fn a_fault_is_told_in_fields_and_marked_in_the_timeline() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("a plain name").to_owned();
     let trace = path("t.json");
     let run = ["random_dag", "--seed=3", "--fault=hang:core=1,task=1", "--trace", &trace];
-    let told = json(&[&run[..], FEW_CORES].concat(), 3);
-    let fault = &told["fault"];
+    let output = json(&[&run[..], FEW_CORES].concat(), 3);
+    let fault = &output["fault"];
     assert_eq!((&fault["name"], &fault["code"]), (&"STALL_CORE".into(), &stall_core().into()));
     assert_eq!((&fault["core"], &fault["core_kind"]), (&1.into(), &"aic".into()));
     let task = fault["task"].as_u64().expect("a task");
-    assert_eq!(told["trace_hash"].as_str().map(str::len), Some(16));
-    assert_eq!(told["trace"]["file"].as_str(), Some(&*trace));
-    let again = paste(told["replay"].as_str().expect("a command"), 3);
+    assert_eq!(output["trace_hash"].as_str().map(str::len), Some(16));
+    assert_eq!(output["trace"]["file"].as_str(), Some(&*trace));
+    let again = paste(output["replay"].as_str().expect("a command"), 3);
     let again: Value = serde_json::from_str(&again.stdout).expect("one JSON value");
-    assert_eq!(again["trace_hash"], told["trace_hash"]);
+    assert_eq!(again["trace_hash"], output["trace_hash"]);
 
     let analysis = pto(&["analyze", &trace], 0).stdout;
     let marked = format!("STALL_CORE on aic 1, task {task} (dag_node");

@@ -1,11 +1,11 @@
-//! Calls a public interface with seeds, one after the other, each in a process that is watched: a crash, an abort or a script that does not end is told with
+//! Calls a public interface with seeds, one after the other, each in a process that is watched: a crash, an abort or a script that does not end is reported with
 //! its seed, and with the calls that it made. `cargo xtask fuzz calls` builds and starts this program.
 //!
 //! ```text
 //! watch --a batch of seeds for each processor--> child: "seed N" before each script --> ends well, ends otherwise, or says nothing for a minute
 //!   ^--- a script that fails is made shorter, then listed ------------------------------'
 //! ```
-//! A batch has a process of its own, so that what a script leaves behind (threads, memory) does not pile up for long.
+//! A batch has a process of its own, so that threads and memory that a script leaks do not pile up for long.
 
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use pto_fuzz::calls::{self, CALL_BYTES, CALLS_OF_A_SEED};
 
 /// A script that says nothing for so long does not end.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 /// Scripts of one process.
 const SEEDS_OF_A_BATCH: u64 = 50;
 /// How often a long run says how far it is.
@@ -45,7 +45,7 @@ const USAGE: &str = "usage: pto-fuzz-calls rust|c|cpp [--seed N] [--calls N]\n\
     One seed alone: pto-fuzz-calls c --seed 17 --calls 200";
 
 /// What the command line asks for.
-struct Request {
+struct CommandLine {
     door: String,
     seed: u64,
     calls: u64,
@@ -57,9 +57,9 @@ struct Request {
     folder: Option<tempfile::TempDir>,
 }
 
-fn request() -> Option<Request> {
+fn request() -> Option<CommandLine> {
     let mut words = std::env::args().skip(1);
-    let mut request = Request {
+    let mut request = CommandLine {
         door: words.next().filter(|door| DOORS.iter().any(|(name, _)| name == door))?,
         seed: 1,
         calls: CALLS_OF_A_SEED,
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
 }
 
 /// The child: plays scripts.
-fn play(request: &Request) {
+fn play(request: &CommandLine) {
     calls::throw();
     if request.lists {
         calls::list_calls();
@@ -123,7 +123,7 @@ fn play(request: &Request) {
     }
 }
 
-fn child(request: &Request, arguments: &[&str]) -> Child {
+fn child(request: &CommandLine, arguments: &[&str]) -> Child {
     let program = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new(program);
     command.arg(&request.door).arg("--child").args(arguments);
@@ -135,28 +135,28 @@ fn child(request: &Request, arguments: &[&str]) -> Child {
 }
 
 /// How a child ended, and what it said.
-struct Ended {
+struct ChildResult {
     /// `None`: it did not end by itself.
     status: Option<ExitStatus>,
     seed: Option<u64>,
     said: String,
 }
 
-impl Ended {
+impl ChildResult {
     fn is_well(&self) -> bool {
         self.status.is_some_and(|status| status.success())
     }
 
     fn how(&self) -> String {
         self.status.map_or_else(
-            || format!("did not end within {} s", PATIENCE.as_secs()),
+            || format!("did not end within {} s", TIMEOUT.as_secs()),
             |status| format!("ended with {status}"),
         )
     }
 }
 
 /// Waits for a child that says something now and then.
-fn follow(mut child: Child) -> Ended {
+fn follow(mut child: Child) -> ChildResult {
     let (line, lines) = channel();
     let out = child.stdout.take().map(BufReader::new);
     let seeds = std::thread::spawn(move || {
@@ -172,7 +172,7 @@ fn follow(mut child: Child) -> Ended {
     });
     let mut seed = None;
     let is_late = loop {
-        match lines.recv_timeout(PATIENCE) {
+        match lines.recv_timeout(TIMEOUT) {
             Ok(said) => seed = said.strip_prefix("seed ").and_then(|number| number.parse().ok()),
             Err(RecvTimeoutError::Disconnected) => break false,
             Err(RecvTimeoutError::Timeout) => break true,
@@ -183,16 +183,16 @@ fn follow(mut child: Child) -> Ended {
     }
     let status = child.wait().ok().filter(|_| !is_late);
     seeds.join().unwrap_or_default();
-    Ended { status, seed, said: errors.join().unwrap_or_default() }
+    ChildResult { status, seed, said: errors.join().unwrap_or_default() }
 }
 
 /// The batches of a run, and how far it is.
 struct Batches<'r> {
-    request: &'r Request,
+    request: &'r CommandLine,
     /// Calls of batches that have begun, of those that have ended well.
     begun: AtomicU64,
     ended: AtomicU64,
-    failed: Mutex<Option<(u64, Ended)>>,
+    failed: Mutex<Option<(u64, ChildResult)>>,
 }
 
 impl Batches<'_> {
@@ -216,7 +216,7 @@ impl Batches<'_> {
         }
     }
 
-    fn failed(&self) -> MutexGuard<'_, Option<(u64, Ended)>> {
+    fn failed(&self) -> MutexGuard<'_, Option<(u64, ChildResult)>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -232,7 +232,7 @@ impl Batches<'_> {
     }
 }
 
-fn watch(request: &Request) -> ExitCode {
+fn watch(request: &CommandLine) -> ExitCode {
     let (begun, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     let batches = &Batches { request, begun, ended, failed: Mutex::new(None) };
     let (is_over, over) = channel();
@@ -276,7 +276,7 @@ fn last_lines(said: &str) -> String {
 }
 
 /// Plays a script from a file; whether it failed.
-fn played(request: &Request, script: &[u8], lists: bool) -> (Ended, bool) {
+fn played(request: &CommandLine, script: &[u8], lists: bool) -> (ChildResult, bool) {
     let path = std::env::temp_dir().join(format!("pto-fuzz-calls-{}", std::process::id()));
     std::fs::write(&path, script).expect("the script is written");
     let path_text = path.to_string_lossy();
@@ -291,7 +291,7 @@ fn played(request: &Request, script: &[u8], lists: bool) -> (Ended, bool) {
 }
 
 /// Leaves out calls for as long as the script still fails.
-fn shorten(request: &Request, mut script: Vec<u8>) -> Vec<u8> {
+fn shorten(request: &CommandLine, mut script: Vec<u8>) -> Vec<u8> {
     let mut part = script.len() / CALL_BYTES / 2;
     let mut tries = 0;
     while part > 0 && tries < TRIES {

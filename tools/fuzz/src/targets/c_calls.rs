@@ -39,7 +39,7 @@ pub(super) fn checked(status: i32) -> i32 {
     status
 }
 
-/// Does nothing with words that nobody checked.
+/// Does nothing with unchecked words.
 pub(super) unsafe extern "C" fn nothing(_: *mut i64) {}
 
 /// Handles that a sequence opened, closed ones as well.
@@ -143,14 +143,14 @@ impl Player<'_> {
     fn describe(&mut self) {
         let mut description = MaybeUninit::<DeviceDescription>::uninit();
         let device = self.devices.any(&mut self.choices);
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { device::pto_device_describe(device, description.as_mut_ptr()) });
     }
 
     fn malloc(&mut self) {
         let (device, bytes) = (self.devices.any(&mut self.choices), self.choices.number());
         let mut address = 0;
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         if checked(unsafe { memory::pto_device_malloc(device, bytes, &raw mut address) }) == 0 {
             self.addresses.push(address);
         }
@@ -171,11 +171,11 @@ impl Player<'_> {
         let (device, address) = (self.devices.any(&mut self.choices), self.address());
         let mut bytes = [7_u8; 256];
         let count = u64::from(self.choices.byte());
-        let place = if self.choices.byte() == 0 { null_mut() } else { bytes.as_mut_ptr().cast() };
-        // SAFETY: the place is null, or has room for what is copied.
-        checked(unsafe { memory::pto_copy_to_device(device, address, place, count) });
+        let buffer = if self.choices.byte() == 0 { null_mut() } else { bytes.as_mut_ptr().cast() };
+        // SAFETY: the pointer is null, or has room for what is copied.
+        checked(unsafe { memory::pto_copy_to_device(device, address, buffer, count) });
         // SAFETY: as above.
-        checked(unsafe { memory::pto_copy_from_device(device, place, address, count) });
+        checked(unsafe { memory::pto_copy_from_device(device, buffer, address, count) });
     }
 
     fn register(&mut self) {
@@ -217,7 +217,7 @@ impl Player<'_> {
 
     fn new_graph(&mut self) {
         let mut graph = null_mut();
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { graph::pto_graph_create(&raw mut graph) });
         self.graphs.0.push(graph);
     }
@@ -232,7 +232,7 @@ impl Player<'_> {
         let args: Vec<u64> = (0..self.choices.byte()).map(|_| self.choices.number()).collect();
         let mut task = 0;
         let count = count_of(&args);
-        // SAFETY: the arguments are there, and the place is writable.
+        // SAFETY: the arguments are there, and the result pointer is valid for writes.
         checked(unsafe {
             graph::pto_graph_add_task(
                 graph,
@@ -261,7 +261,7 @@ impl Player<'_> {
         match self.choices.byte() % 3 {
             0 => {
                 let mut control = null_mut();
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 checked(unsafe { options::pto_control_create(&raw mut control) });
                 self.controls.0.push(control);
             }
@@ -282,7 +282,7 @@ impl Player<'_> {
             self.spoil(&mut options);
         }
         let mut report = MaybeUninit::<RunReport>::uninit();
-        // SAFETY: the options are valid, and the place is writable.
+        // SAFETY: the options are valid, and the result pointer is valid for writes.
         checked(unsafe {
             run::pto_run_graph(device, graph, &raw const options, report.as_mut_ptr())
         });

@@ -3,7 +3,7 @@
 
 use pto_acl_interface::{Fault, HEADER};
 
-/// Reads the bytes as a text; what is no text is read with marks in its place.
+/// Reads the bytes as a text; invalid text is read with replacement characters.
 pub(super) fn read(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(calls) = pto_acl_interface::read(&text) {

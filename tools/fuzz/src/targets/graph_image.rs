@@ -1,4 +1,4 @@
-//! Graph images on the simulator: the firmware trusts nothing that the host hands over.
+//! Graph images on the simulator: the firmware trusts nothing that the host passes.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -15,7 +15,7 @@ thread_local! {
     static DEVICE: RefCell<Device> = RefCell::new(device());
 }
 
-/// Does nothing with words that nobody checked.
+/// Does nothing with unchecked words.
 unsafe extern "C" fn nothing(_: *const u64) {}
 
 fn device() -> Device {

@@ -4,11 +4,11 @@
 use std::cell::Cell;
 
 use pto_check::{Cores, Memory, NotRecorded, record};
-use pto_examples::Builders;
+use pto_examples::ExampleBuilders;
 use pto_host::abi::GmAddr;
 use pto_host::graph::plan::layout::{HEADER_WORDS, TENSOR_WORDS, binding, header};
 use pto_host::graph::plan::task::descriptor;
-use pto_host::graph::plan::{BUILDER, Plan, epitaph as place};
+use pto_host::graph::plan::{BUILDER, Plan, epitaph as words};
 use pto_host::graph::{BuildError, ElementType, TensorView};
 
 /// Where the parts of the memory begin.
@@ -27,14 +27,14 @@ const LOOKS: u32 = 64;
 const TASKS: usize = 512;
 
 /// The memory of one expansion.
-struct Gm {
+struct PlanMemory {
     plan: Vec<u32>,
     bindings: Vec<u64>,
     epitaph: [Cell<u64>; 32],
     looks: Cell<u32>,
 }
 
-impl Gm {
+impl PlanMemory {
     fn word(&self, address: u64) -> Option<u64> {
         let at = |base: u64| usize::try_from((address - base) / 8).ok();
         match address {
@@ -46,9 +46,9 @@ impl Gm {
             BINDINGS..EPITAPH => self.bindings.get(at(BINDINGS)?).copied(),
             EPITAPH..SCRATCH => {
                 let at = at(EPITAPH)?;
-                let looks = self.looks.get() + u32::from(at == place::STATE);
+                let looks = self.looks.get() + u32::from(at == words::STATE);
                 self.looks.set(looks);
-                let has_faulted = at == place::STATE && looks > LOOKS;
+                let has_faulted = at == words::STATE && looks > LOOKS;
                 if has_faulted { Some(1) } else { self.epitaph.get(at).map(Cell::get) }
             }
             SCRATCH..ARRAY => Some(0),
@@ -58,7 +58,7 @@ impl Gm {
     }
 }
 
-impl Memory for Gm {
+impl Memory for PlanMemory {
     fn read(&self, address: GmAddr, bytes: u64) -> Option<u64> {
         address.0.is_multiple_of(bytes).then_some(())?;
         let word = self.word(address.0)? >> (8 * (address.0 % 8));
@@ -97,9 +97,13 @@ fn expand_one(words: Vec<u32>) {
     let accepted = Plan::accept(&words).map(|plan| plan.counts());
     let bindings = bindings(&words, accepted.unwrap_or_default());
     let orch_args = [PLAN, words.len() as u64, BINDINGS, bindings.len() as u64];
-    let gm =
-        Gm { plan: words, bindings, epitaph: [const { Cell::new(0) }; 32], looks: Cell::new(0) };
-    let recorded = record((&Builders, BUILDER), &orch_args, TASKS, (Cores::default(), &gm));
+    let gm = PlanMemory {
+        plan: words,
+        bindings,
+        epitaph: [const { Cell::new(0) }; 32],
+        looks: Cell::new(0),
+    };
+    let recorded = record((&ExampleBuilders, BUILDER), &orch_args, TASKS, (Cores::default(), &gm));
     let Err(NotRecorded::GaveUp { error, .. }) = recorded else {
         assert!(accepted.is_ok(), "a plan was expanded that the reader refuses");
         return;

@@ -1,5 +1,5 @@
 //! Calls that a builder program in C makes while the device runs it: tasks, tensors, scopes, elements, edges, records of
-//! numbers that nobody checked. The run may end with a fault, and the device runs the next input.
+//! unchecked numbers. The run may end with a fault, and the device runs the next input.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -26,32 +26,32 @@ const SIZE_OF_TASK: u32 = size_of::<StreamTask>() as u32;
 
 /// A device with one kernel that does nothing, and one tensor.
 #[derive(Clone, Copy)]
-struct Place {
+struct TestDevice {
     device: *mut OpaqueDevice,
     base: u64,
 }
 
 thread_local! {
     /// Opened at the first input.
-    static PLACE: Cell<Option<Place>> = const { Cell::new(None) };
+    static DEVICE: Cell<Option<TestDevice>> = const { Cell::new(None) };
 }
 
 /// Runs a program that makes the calls of `bytes`.
 pub(super) fn play(bytes: &[u8]) {
-    let place = PLACE.get().unwrap_or_else(open);
-    PLACE.set(Some(place));
+    let target = DEVICE.get().unwrap_or_else(open);
+    DEVICE.set(Some(target));
     let mut options = RunOptions { run_budget_ns: 500_000_000, ..RunOptions::default() };
     options.build_mode = bytes.first().map_or(0, |byte| u32::from(byte % 2));
-    let call = Call { bytes, base: place.base };
-    // SAFETY: the program gets the call that stands here until the run has ended.
+    let call = Call { bytes, base: target.base };
+    // SAFETY: the program gets the call, which lives here until the run has ended.
     checked(unsafe {
         let user = (&raw const call).cast_mut().cast();
-        builder::pto_register_builder(place.device, c"input".as_ptr(), Some(program), user)
+        builder::pto_register_builder(target.device, c"input".as_ptr(), Some(program), user)
     });
     // SAFETY: the name is a text, and the options are valid.
     checked(unsafe {
         run::pto_run_stream(
-            place.device,
+            target.device,
             c"input".as_ptr(),
             null(),
             0,
@@ -60,10 +60,10 @@ pub(super) fn play(bytes: &[u8]) {
         )
     });
     // SAFETY: the name is a text.
-    checked(unsafe { builder::pto_unregister_builder(place.device, c"input".as_ptr()) });
+    checked(unsafe { builder::pto_unregister_builder(target.device, c"input".as_ptr()) });
 }
 
-fn open() -> Place {
+fn open() -> TestDevice {
     let options = DeviceOptions {
         size: SIZE_OF_OPTIONS,
         aic: 2,
@@ -92,9 +92,9 @@ fn open() -> Place {
             )
         });
     }
-    // SAFETY: the place is writable.
+    // SAFETY: the result pointer is valid for writes.
     checked(unsafe { memory::pto_device_malloc(device, BYTES, &raw mut base) });
-    Place { device, base }
+    TestDevice { device, base }
 }
 
 /// What the program gets.
@@ -104,7 +104,7 @@ struct Call<'a> {
 }
 
 unsafe extern "C" fn program(builder: *mut OpaqueBuilder, user: *mut c_void) -> i32 {
-    // SAFETY: `play` hands over a call, which stands until the run has ended.
+    // SAFETY: `play` passes a pointer to a call, which is valid until the run has ended.
     let call = unsafe { &*user.cast::<Call<'_>>() };
     let whole = tensor(call.base);
     let mut program = Program {
@@ -210,7 +210,7 @@ impl Program<'_> {
         let (arg_count, after_count) = (count_of(&args), count_of(&after));
         let (args, after) = (args.as_ptr(), after.as_ptr());
         let mut number = 0;
-        let place = &raw mut number;
+        let target = &raw mut number;
         if !self.choices.byte().is_multiple_of(4) {
             // SAFETY: every pointer is valid for as many elements as are said.
             return checked(unsafe {
@@ -221,7 +221,7 @@ impl Program<'_> {
                     arg_count,
                     after,
                     after_count,
-                    place,
+                    target,
                 )
             });
         }
@@ -234,7 +234,7 @@ impl Program<'_> {
                 arg_count,
                 after,
                 after_count,
-                place,
+                target,
             )
         });
         let task = i32::try_from(number).unwrap_or(i32::MAX);
@@ -244,7 +244,7 @@ impl Program<'_> {
     fn open_scope(&mut self) -> i32 {
         let mut scope = StreamScope::default();
         let mode = u32::from(self.choices.byte() % 3);
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         let status =
             checked(unsafe { stream::pto_builder_open_scope(self.builder, mode, &raw mut scope) });
         self.scopes.push(scope);
@@ -265,7 +265,7 @@ impl Program<'_> {
         let element = u32::from(self.choices.byte() % 14);
         let shape: Vec<u32> = (0..self.choices.byte() % 6).map(|_| self.choices.word()).collect();
         let rank = count_of(&shape);
-        // SAFETY: the shape has `rank` extents, and the place is writable.
+        // SAFETY: the shape has `rank` extents, and the result pointer is valid for writes.
         let status = checked(unsafe {
             stream::pto_builder_alloc_tensor(
                 self.builder,
@@ -284,7 +284,7 @@ impl Program<'_> {
     fn get(&mut self) -> i32 {
         let (tensor, index) = (self.tensor(), [self.choices.word(), self.choices.word()]);
         let (rank, mut word) = (u32::from(self.choices.byte() % 3), 0);
-        // SAFETY: the index has two extents at least, and the place is writable.
+        // SAFETY: the index has two extents at least, and the result pointer is valid for writes.
         checked(unsafe {
             stream::pto_builder_get(
                 self.builder,
@@ -333,7 +333,7 @@ impl Program<'_> {
     fn end_or_replay(&mut self) -> i32 {
         if self.choices.byte().is_multiple_of(2) {
             let recording = &raw mut self.recording;
-            // SAFETY: the place is writable.
+            // SAFETY: the result pointer is valid for writes.
             return checked(unsafe { stream::pto_builder_end_recording(self.builder, recording) });
         }
         let mut recording = self.recording;

@@ -1,5 +1,5 @@
 //! Tile kernels as bytes: the machine accepts or refuses them, and what it accepts runs on tensors that end where the tile does, or a few
-//! elements before. Nothing panics, nothing beside a tensor changes, and every fault has a sentence.
+//! elements before. Nothing panics, nothing outside a tensor changes, and every fault has a sentence.
 
 use std::cell::Cell;
 
@@ -59,6 +59,6 @@ fn run_on(kernel: &Kernel, tiles: &[TileType], missing: usize) {
         let (before, rest) = bytes.split_at(8 * GUARD);
         let after = rest.get(inside(tile)..).unwrap_or(&[]);
         let is_untouched = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0x5A);
-        assert!(is_untouched(before) && is_untouched(after), "a kernel wrote beside its tensor");
+        assert!(is_untouched(before) && is_untouched(after), "a kernel wrote outside its tensor");
     }
 }

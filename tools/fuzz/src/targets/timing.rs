@@ -1,4 +1,4 @@
-//! What virtual time is told: profiles of devices, costs of kernels, faults to inject.
+//! The inputs of virtual time: profiles of devices, costs of kernels, faults to inject.
 
 use pto_host::virtual_time::{Injection, KernelCosts, Profile};
 

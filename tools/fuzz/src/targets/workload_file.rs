@@ -4,7 +4,7 @@
 use pto_host::graph::plan::Plan;
 use pto_host::workloads::{Workload, plan};
 
-/// Reads the bytes as a text; what is no text is read with marks in its place.
+/// Reads the bytes as a text; invalid text is read with replacement characters.
 pub(super) fn read(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(workload) = Workload::parse(&text) else { return };

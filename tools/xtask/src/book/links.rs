@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Copies each file of the repository that a page below `pages` leads to beside the pages, and lets the link lead there.
+/// Copies each file of the repository that a page below `pages` leads to into the folder of the pages, and changes the link.
 pub(super) fn bring_files(root: &Path, pages: &Path) -> Result<(), String> {
     for page in files(pages, "md")? {
         let folder = page.strip_prefix(pages).ok().and_then(Path::parent).unwrap_or(Path::new(""));
@@ -29,7 +29,7 @@ fn outside(root: &Path, pages: &Path, folder: &Path, link: &str) -> Option<Strin
     if pages.join(folder).join(link).exists() {
         return None;
     }
-    // A page of `docs`, or one that stood beside it.
+    // A page of `docs`, or one that was next to it.
     [root.join("docs").join(folder).join(link), root.join(link)].into_iter().find_map(|path| {
         let plain = normal(&path);
         let inside = plain.strip_prefix(root).ok()?.to_str()?.to_owned();
@@ -67,7 +67,7 @@ pub(super) fn broken(book: &Path) -> Result<Vec<String>, String> {
     Ok(broken)
 }
 
-/// The text with other links: what stands between `open` and `close`, wherever `change` gives one.
+/// The text with other links: what is between `open` and `close`, wherever `change` gives one.
 fn with_links(
     text: &str,
     open: &str,

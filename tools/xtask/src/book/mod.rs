@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the pages of `docs/` as a book, with the documentation of the interface beside it.
+//! `cargo xtask docs`: the pages of `docs/` as a book, with the documentation of the interface.
 //!
 //! The book is made by mdBook. The pages stay where they are: they are copied into a folder below `target` together with a
 //! table of contents, because a page of the repository links to files that are no pages.
@@ -137,7 +137,7 @@ fn write_source(root: &Path, source: &Path) -> Result<(), String> {
     }
     copy_folder(&root.join("docs"), &pages)?;
     let write = |name: &str, text: &str| fs::write(pages.join(name), text).map_err(failed);
-    // Two pages stand one folder higher in the repository than in the book.
+    // Two pages are one folder higher in the repository than in the book.
     for name in ["README.md", "CHANGELOG.md"] {
         let text = fs::read_to_string(root.join(name)).map_err(failed)?;
         write(name, &text.replace("](docs/", "]("))?;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use pto_abi::fault;
 
-use super::constants::{Value, groups};
-use super::model::{Model, Struct};
+use super::constants::{ConstantValue, groups};
+use super::model::{AbiModel, Struct};
 
 const OPENING: &str = "\
 # The bytes that host, AICPU and AICore share
@@ -19,7 +19,7 @@ time.
 ";
 
 /// The page's text. Writing to a `String` does not fail, here and below.
-pub(crate) fn render(model: &Model) -> String {
+pub(crate) fn render(model: &AbiModel) -> String {
     let mut text = OPENING.to_owned();
     text.push_str("\n## Structs\n");
     for layout in &model.structs {
@@ -41,11 +41,11 @@ pub(crate) fn render(model: &Model) -> String {
     text
 }
 
-fn number(value: Value) -> String {
+fn number(value: ConstantValue) -> String {
     match value {
-        Value::Count(value) => value.to_string(),
-        Value::Word(value) => format!("{value:#010x}"),
-        Value::Long(value) => format!("{value:#018x}"),
+        ConstantValue::Count(value) => value.to_string(),
+        ConstantValue::Word(value) => format!("{value:#010x}"),
+        ConstantValue::Long(value) => format!("{value:#018x}"),
     }
 }
 
@@ -65,7 +65,9 @@ fn render_struct(text: &mut String, layout: &Struct) {
 }
 
 fn render_faults(text: &mut String) {
-    text.push_str("\n## Faults\n\nThe subsystem stands in the high half of a code, the cause in the low half.\n");
+    text.push_str(
+        "\n## Faults\n\nThe subsystem is in the high half of a code, the cause in the low half.\n",
+    );
     let mut subsystem = "";
     for entry in fault::TABLE {
         if entry.fault.subsystem() != subsystem {

@@ -68,7 +68,7 @@ const COLLECTIONS: &[(&str, &str)] = &[
 ];
 
 /// A row of `functions.tsv`.
-struct Function {
+struct AclFunction {
     tier: String,
     header: String,
     returns: String,
@@ -115,8 +115,8 @@ fn rows(text: &str) -> impl Iterator<Item = [String; 5]> + '_ {
     })
 }
 
-fn functions(text: &str) -> Result<Vec<Function>, String> {
-    let of = |[tier, header, returns, name, parameters]: [String; 5]| Function {
+fn functions(text: &str) -> Result<Vec<AclFunction>, String> {
+    let of = |[tier, header, returns, name, parameters]: [String; 5]| AclFunction {
         tier,
         header,
         returns,
@@ -159,7 +159,12 @@ fn guarded(path: &str, body: &str) -> String {
     )
 }
 
-fn render(header: &Header, types: &str, functions: &[Function], constants: &[Constant]) -> String {
+fn render(
+    header: &Header,
+    types: &str,
+    functions: &[AclFunction],
+    constants: &[Constant],
+) -> String {
     let mut body = String::new();
     for include in header.includes {
         let _ = writeln!(body, "#include {include}");
@@ -175,7 +180,7 @@ fn render(header: &Header, types: &str, functions: &[Function], constants: &[Con
     }
     body.push('\n');
     for function in functions.iter().filter(|row| row.header == header.name) {
-        let Function { returns, name, parameters, .. } = function;
+        let AclFunction { returns, name, parameters, .. } = function;
         let _ = writeln!(body, "{returns} {name}({parameters});");
     }
     body.push_str("\n#ifdef __cplusplus\n}\n#endif\n");
@@ -210,7 +215,7 @@ fn enumeration(group: &str, constants: &[&Constant]) -> String {
     text
 }
 
-fn page(functions: &[Function], refused: &str) -> String {
+fn page(functions: &[AclFunction], refused: &str) -> String {
     let is_refused =
         |name: &str| refused.lines().any(|line| line.trim().trim_end_matches(',') == name);
     let mut text = String::from(
@@ -221,7 +226,7 @@ fn page(functions: &[Function], refused: &str) -> String {
     for (tier, title) in
         [("1", "Tier 1"), ("2", "Tier 2"), ("3", "Tier 3"), ("m", "Models"), ("p", "Profiler")]
     {
-        let own: Vec<&Function> = functions.iter().filter(|row| row.tier == tier).collect();
+        let own: Vec<&AclFunction> = functions.iter().filter(|row| row.tier == tier).collect();
         let works = own.iter().filter(|row| !is_refused(&row.name)).count();
         let _ = writeln!(text, "\n## {title}: {works} of {} work\n", own.len());
         text.push_str("| function | parameters | |\n|---|---|---|\n");

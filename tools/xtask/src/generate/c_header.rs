@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use pto_abi::fault;
 
-use super::constants::{Value, groups};
-use super::model::{Field, Model, Struct};
+use super::constants::{ConstantValue, groups};
+use super::model::{AbiModel, Field, Struct};
 
 const OPENING: &str = r"/* The bytes that host, AICPU and AICore of the PTO Runtime share.
  *
@@ -37,7 +37,7 @@ typedef struct pto_task_id {
 ";
 
 /// The header's text. Writing to a `String` does not fail, here and below.
-pub(crate) fn render(model: &Model) -> String {
+pub(crate) fn render(model: &AbiModel) -> String {
     let mut text = OPENING.to_owned();
     for group in groups() {
         let _ = writeln!(text, "\n/* {} */", group.title);
@@ -60,11 +60,11 @@ pub(crate) fn render(model: &Model) -> String {
     text
 }
 
-fn literal(value: Value) -> String {
+fn literal(value: ConstantValue) -> String {
     match value {
-        Value::Count(value) => format!("UINT32_C({value})"),
-        Value::Word(value) => format!("UINT32_C({value:#010x})"),
-        Value::Long(value) => format!("UINT64_C({value:#018x})"),
+        ConstantValue::Count(value) => format!("UINT32_C({value})"),
+        ConstantValue::Word(value) => format!("UINT32_C({value:#010x})"),
+        ConstantValue::Long(value) => format!("UINT64_C({value:#018x})"),
     }
 }
 

@@ -11,7 +11,7 @@ use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
 
 /// How a value is written.
 #[derive(Clone, Copy)]
-pub(crate) enum Value {
+pub(crate) enum ConstantValue {
     /// 32 bits, decimal.
     Count(u64),
     /// 32 bits, hexadecimal.
@@ -23,50 +23,54 @@ pub(crate) enum Value {
 /// One constant.
 pub(crate) struct Constant {
     pub(crate) name: String,
-    pub(crate) value: Value,
+    pub(crate) value: ConstantValue,
     pub(crate) meaning: String,
 }
 
 /// A titled list of them.
-pub(crate) struct Group {
+pub(crate) struct ConstantGroup {
     pub(crate) title: &'static str,
     pub(crate) constants: Vec<Constant>,
 }
 
-fn constant(name: impl Into<String>, value: Value, meaning: impl Into<String>) -> Constant {
+fn constant(name: impl Into<String>, value: ConstantValue, meaning: impl Into<String>) -> Constant {
     Constant { name: name.into(), value, meaning: meaning.into() }
 }
 
 /// Every group.
-pub(crate) fn groups() -> Vec<Group> {
+pub(crate) fn groups() -> Vec<ConstantGroup> {
     vec![
-        Group { title: "Identity", constants: identity() },
-        Group { title: "Limits", constants: limits() },
-        Group { title: "Closed sets", constants: closed_sets() },
-        Group { title: "Flags", constants: flags() },
-        Group { title: "Regions", constants: regions() },
-        Group { title: "Handshake", constants: handshake() },
-        Group { title: "Tasks", constants: tasks() },
+        ConstantGroup { title: "Identity", constants: identity() },
+        ConstantGroup { title: "Limits", constants: limits() },
+        ConstantGroup { title: "Closed sets", constants: closed_sets() },
+        ConstantGroup { title: "Flags", constants: flags() },
+        ConstantGroup { title: "Regions", constants: regions() },
+        ConstantGroup { title: "Handshake", constants: handshake() },
+        ConstantGroup { title: "Tasks", constants: tasks() },
     ]
 }
 
 fn identity() -> Vec<Constant> {
     vec![
-        constant("RUNTIME_MAGIC", Value::Long(runtime::RUNTIME_MAGIC), "RuntimeHeader.magic"),
-        constant("GRAPH_MAGIC", Value::Long(image::GRAPH_MAGIC), "GraphHeader.magic"),
+        constant(
+            "RUNTIME_MAGIC",
+            ConstantValue::Long(runtime::RUNTIME_MAGIC),
+            "RuntimeHeader.magic",
+        ),
+        constant("GRAPH_MAGIC", ConstantValue::Long(image::GRAPH_MAGIC), "GraphHeader.magic"),
         constant(
             "ABI_MAJOR",
-            Value::Count(runtime::ABI_MAJOR.into()),
+            ConstantValue::Count(runtime::ABI_MAJOR.into()),
             "host and firmware agree on it",
         ),
         constant(
             "ABI_MINOR",
-            Value::Count(runtime::ABI_MINOR.into()),
+            ConstantValue::Count(runtime::ABI_MINOR.into()),
             "the firmware takes this one and lower ones",
         ),
         constant(
             "LAYOUT_HASH",
-            Value::Long(LAYOUT_HASH),
+            ConstantValue::Long(LAYOUT_HASH),
             "hash over names, offsets and sizes of all shared structs",
         ),
     ]
@@ -74,7 +78,9 @@ fn identity() -> Vec<Constant> {
 
 fn limits() -> Vec<Constant> {
     let table = limits::TABLE.iter();
-    table.map(|(name, value, meaning)| constant(*name, Value::Count(*value), *meaning)).collect()
+    table
+        .map(|(name, value, meaning)| constant(*name, ConstantValue::Count(*value), *meaning))
+        .collect()
 }
 
 fn closed_sets() -> Vec<Constant> {
@@ -91,7 +97,7 @@ fn closed_sets() -> Vec<Constant> {
         };
         let member = |(name, value): &(&str, u32)| {
             let full = format!("{}_{}", spelled(set), spelled(name));
-            constant(full, Value::Count((*value).into()), format!("{set}: {name}"))
+            constant(full, ConstantValue::Count((*value).into()), format!("{set}: {name}"))
         };
         members.iter().map(member).collect()
     }
@@ -129,7 +135,7 @@ fn flags() -> Vec<Constant> {
         |prefix| if prefix == "RUN_FLAG" { "RunConfig.flags" } else { "GraphHeader.flags" };
     run.chain(graph)
         .map(|(name, bits, prefix)| {
-            constant(format!("{prefix}_{name}"), Value::Word(bits), meaning(prefix))
+            constant(format!("{prefix}_{name}"), ConstantValue::Word(bits), meaning(prefix))
         })
         .collect()
 }
@@ -139,17 +145,17 @@ fn regions() -> Vec<Constant> {
         .zip(region::NAMES)
         .map(|(index, name)| {
             let full = format!("REGION_{}", name.to_uppercase());
-            constant(full, Value::Count(index), "index into Runtime.regions")
+            constant(full, ConstantValue::Count(index), "index into Runtime.regions")
         })
         .collect();
-    let count = Value::Count(region::COUNT as u64);
+    let count = ConstantValue::Count(region::COUNT as u64);
     constants.push(constant("REGION_COUNT", count, "entries of Runtime.regions"));
     constants
 }
 
 fn handshake() -> Vec<Constant> {
-    let word = |name, value, meaning| constant(name, Value::Word(value), meaning);
-    let count = |name, value, meaning| constant(name, Value::Count(value), meaning);
+    let word = |name, value, meaning| constant(name, ConstantValue::Word(value), meaning);
+    let count = |name, value, meaning| constant(name, ConstantValue::Count(value), meaning);
     vec![
         word("FINISHED", handshake::FINISHED, "in WorkerLine.status: the dispatch is finished"),
         word("LAST_DISPATCH_ID", handshake::LAST_DISPATCH_ID, "then ids start again at 0"),
@@ -175,8 +181,9 @@ fn handshake() -> Vec<Constant> {
 }
 
 fn tasks() -> Vec<Constant> {
-    let word = |name, value, meaning| constant(name, Value::Word(value), meaning);
-    let count = |name, value: usize, meaning| constant(name, Value::Count(value as u64), meaning);
+    let word = |name, value, meaning| constant(name, ConstantValue::Word(value), meaning);
+    let count =
+        |name, value: usize, meaning| constant(name, ConstantValue::Count(value as u64), meaning);
     vec![
         word("TASK_UNPUBLISHED", task::UNPUBLISHED, "in Task.fanin: not published"),
         word("TASK_CLOSED", task::CLOSED, "in Task.fanout: completed"),

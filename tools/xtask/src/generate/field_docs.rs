@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Doc comments by struct and field; an empty field name stands for the struct itself.
+/// Doc comments by struct and field; an empty field name represents the struct itself.
 #[derive(Debug, Default)]
 pub(crate) struct FieldDocs(BTreeMap<(String, String), String>);
 

@@ -12,14 +12,14 @@ mod structure;
 use std::fs;
 use std::path::Path;
 
-use model::Model;
+use model::AbiModel;
 
-/// A generated file: where it stands, from the workspace's folder, and its text.
+/// A generated file: where it is, from the workspace's folder, and its text.
 type Generated = (&'static str, String);
 
 fn files(root: &Path) -> Result<Vec<Generated>, String> {
     let docs = field_docs::read(&root.join("abi/src"))?;
-    let model = Model::new(&docs)?;
+    let model = AbiModel::new(&docs)?;
     let mut files = vec![
         ("docs/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
@@ -72,9 +72,9 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     /// A folder with the sources that the generator reads, removed on drop.
-    struct Copy(PathBuf);
+    struct SourceCopy(PathBuf);
 
-    impl Copy {
+    impl SourceCopy {
         fn new(name: &str) -> Self {
             let root = std::env::temp_dir().join(format!("xtask-{}-{name}", std::process::id()));
             copy_folder(&crate::root::root().join("abi/src"), &root.join("abi/src"));
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    impl Drop for Copy {
+    impl Drop for SourceCopy {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_current_until_it_is_changed() {
-        let copy = Copy::new("stale");
+        let copy = SourceCopy::new("stale");
         assert!(check(&copy.0).unwrap_err().contains("docs/abi.md, bindings/include/pto_abi.h"));
         write(&copy.0).unwrap();
         check(&copy.0).unwrap();

@@ -5,7 +5,7 @@ use pto_abi::layout::{ALL, FieldLayout, StructLayout};
 use super::field_docs::FieldDocs;
 
 /// All shared structs, each after those that it contains.
-pub(crate) struct Model {
+pub(crate) struct AbiModel {
     pub(crate) structs: Vec<Struct>,
 }
 
@@ -49,7 +49,7 @@ const SCALARS: &[(&str, &str, usize)] = &[
     ("TaskId", "pto_task_id", 8),
 ];
 
-impl Model {
+impl AbiModel {
     pub(crate) fn new(docs: &FieldDocs) -> Result<Self, String> {
         let mut structs = Vec::new();
         for layout in in_order_of_use(ALL) {
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn a_struct_stands_after_those_that_it_contains() {
         let order: Vec<_> = in_order_of_use(ALL).iter().map(|layout| layout.name).collect();
-        let place = |name| order.iter().position(|other| *other == name).unwrap();
-        assert!(place("Runtime") > place("Handshake"));
-        assert!(place("Handshake") > place("WorkerLine"));
+        let index_of = |name| order.iter().position(|other| *other == name).unwrap();
+        assert!(index_of("Runtime") > index_of("Handshake"));
+        assert!(index_of("Handshake") > index_of("WorkerLine"));
         assert_eq!(order.len(), ALL.len());
     }
 }

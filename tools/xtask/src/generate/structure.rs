@@ -10,7 +10,7 @@ const BOX: (usize, usize) = (132, 26);
 const GAP: (usize, usize) = (14, 62);
 const MARGIN: usize = 20;
 
-/// A crate: the folder at the top that it stands in, and the crates of ours that it needs.
+/// A crate: the folder at the top that it is in, and the crates of ours that it needs.
 struct Crate {
     room: String,
     needs: BTreeSet<String>,
@@ -68,7 +68,7 @@ fn without_shortcuts(crates: &Crates) -> Crates {
     crates.iter().map(|(name, one)| (name.clone(), shorter(one))).collect()
 }
 
-/// The crates by floor: a crate stands one floor above the highest crate that it needs.
+/// The crates by floor: a crate is one floor above the highest crate that it needs.
 fn floors(crates: &Crates) -> Vec<Vec<&str>> {
     fn height(crates: &Crates, name: &str) -> usize {
         crates[name].needs.iter().map(|below| height(crates, below) + 1).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Times the tile machine on one thread, beside NumPy where Python has it, and prints the ratios.
+//! Times the tile machine on one thread, and NumPy where Python has it, and prints the ratios.
 //!
 //! The time of an instruction is the difference between a kernel with many of it and a kernel with few, so that loads and stores
 //! do not count. Of several repetitions the fastest counts. The figures mean something on a quiet machine only.
@@ -20,48 +20,48 @@ const FEW: usize = 4;
 const MANY: usize = 20;
 
 /// What is timed, and how much slower than NumPy it may be.
-struct Case {
+struct BenchCase {
     name: &'static str,
     aim: f64,
-    what: What,
+    what: BenchOp,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum BenchOp {
     Binary(Binary),
     Unary(Unary),
     Reduce(Reduce),
     Matmul,
 }
 
-const CASES: [Case; 13] = [
-    Case { name: "add", aim: 1.5, what: What::Binary(Binary::Add) },
-    Case { name: "mul", aim: 1.5, what: What::Binary(Binary::Mul) },
-    Case { name: "div", aim: 1.5, what: What::Binary(Binary::Div) },
-    Case { name: "max", aim: 1.5, what: What::Binary(Binary::Max) },
-    Case { name: "exp", aim: 4.0, what: What::Unary(Unary::Exp) },
-    Case { name: "log", aim: 4.0, what: What::Unary(Unary::Log) },
-    Case { name: "tanh", aim: 4.0, what: What::Unary(Unary::Tanh) },
-    Case { name: "sqrt", aim: 4.0, what: What::Unary(Unary::Sqrt) },
-    Case { name: "sin", aim: 4.0, what: What::Unary(Unary::Sin) },
-    Case { name: "cos", aim: 4.0, what: What::Unary(Unary::Cos) },
-    Case { name: "rowsum", aim: 1.5, what: What::Reduce(Reduce::RowSum) },
-    Case { name: "colsum", aim: 1.5, what: What::Reduce(Reduce::ColSum) },
-    Case { name: "matmul", aim: 2.0, what: What::Matmul },
+const CASES: [BenchCase; 13] = [
+    BenchCase { name: "add", aim: 1.5, what: BenchOp::Binary(Binary::Add) },
+    BenchCase { name: "mul", aim: 1.5, what: BenchOp::Binary(Binary::Mul) },
+    BenchCase { name: "div", aim: 1.5, what: BenchOp::Binary(Binary::Div) },
+    BenchCase { name: "max", aim: 1.5, what: BenchOp::Binary(Binary::Max) },
+    BenchCase { name: "exp", aim: 4.0, what: BenchOp::Unary(Unary::Exp) },
+    BenchCase { name: "log", aim: 4.0, what: BenchOp::Unary(Unary::Log) },
+    BenchCase { name: "tanh", aim: 4.0, what: BenchOp::Unary(Unary::Tanh) },
+    BenchCase { name: "sqrt", aim: 4.0, what: BenchOp::Unary(Unary::Sqrt) },
+    BenchCase { name: "sin", aim: 4.0, what: BenchOp::Unary(Unary::Sin) },
+    BenchCase { name: "cos", aim: 4.0, what: BenchOp::Unary(Unary::Cos) },
+    BenchCase { name: "rowsum", aim: 1.5, what: BenchOp::Reduce(Reduce::RowSum) },
+    BenchCase { name: "colsum", aim: 1.5, what: BenchOp::Reduce(Reduce::ColSum) },
+    BenchCase { name: "matmul", aim: 2.0, what: BenchOp::Matmul },
 ];
 
 /// A kernel with `count` of an instruction on tiles of `extent` by `extent`.
-fn kernel(what: What, extent: u64, count: usize) -> Result<TileKernel, KernelError> {
+fn kernel(what: BenchOp, extent: u64, count: usize) -> Result<TileKernel, KernelError> {
     let mut k = KernelBuilder::new("timed");
     let x = k.tensor("x", Direction::InOut, DType::F32, [extent, extent])?;
     // A value, so that a product does not load its operands.
     let local = k.unary(Unary::Copy, x)?;
     for _ in 0..count {
         match what {
-            What::Binary(function) => drop(k.binary(function, local, local)?),
-            What::Unary(function) => drop(k.unary(function, local)?),
-            What::Reduce(function) => drop(k.reduce(function, local)?),
-            What::Matmul => drop(k.matmul(local, local, None)?),
+            BenchOp::Binary(function) => drop(k.binary(function, local, local)?),
+            BenchOp::Unary(function) => drop(k.unary(function, local)?),
+            BenchOp::Reduce(function) => drop(k.reduce(function, local)?),
+            BenchOp::Matmul => drop(k.matmul(local, local, None)?),
         }
     }
     k.store(x, local, [0, 0], None)?;
@@ -81,7 +81,7 @@ fn run_ns(kernel: &TileKernel, extent: u16) -> f64 {
     })
 }
 
-fn instruction_ns(what: What, extent: u16) -> Result<f64, KernelError> {
+fn instruction_ns(what: BenchOp, extent: u16) -> Result<f64, KernelError> {
     let of = |count| Ok(run_ns(&kernel(what, u64::from(extent), count)?, extent));
     Ok((of(MANY)? - of(FEW)?) / (MANY - FEW) as f64)
 }
@@ -127,7 +127,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Tiles of one element: what is left is the interpretation.
     println!(
         "interpretation: {:.1} ns an instruction (aim 40)",
-        instruction_ns(What::Unary(Unary::Copy), 1)?
+        instruction_ns(BenchOp::Unary(Unary::Copy), 1)?
     );
     let numpy = numpy_ns();
     if numpy.is_empty() {
@@ -136,7 +136,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for extent in [64u16, 256] {
         // The first kernel of a size gets its memory from the system, the others what it has given back: it does not count.
         instruction_ns(CASES[0].what, extent)?;
-        for Case { name, aim, what } in &CASES {
+        for BenchCase { name, aim, what } in &CASES {
             let ours = instruction_ns(*what, extent)?;
             print!("{name:>7} {extent:>3} x {extent:<3} {ours:>12.0} ns");
             match numpy.get(&format!("{name}_{extent}")) {

@@ -1,4 +1,4 @@
-//! A step of paged attention and of a decoder layer, written in tile kernels, beside the same step with the kernels of the library: on one
+//! A step of paged attention and of a decoder layer, written in tile kernels, compared with the same step with the kernels of the library: on one
 //! thread, on the same memory and tiles, without a runtime. The results are compared before anything is timed.
 
 use std::cell::{Cell, RefCell};
@@ -23,13 +23,13 @@ pub(crate) fn compare() -> Outcome<()> {
 }
 
 /// A model that is written both ways.
-trait Model {
+trait BenchModel {
     fn by_library(&mut self);
     fn by_tiles(&mut self) -> Outcome<()>;
     fn result(&self) -> &[f32];
 }
 
-fn report(name: &str, model: &mut impl Model) -> Outcome<()> {
+fn report(name: &str, model: &mut impl BenchModel) -> Outcome<()> {
     model.by_library();
     let expected = model.result().to_vec();
     model.by_tiles()?;
@@ -42,7 +42,7 @@ fn report(name: &str, model: &mut impl Model) -> Outcome<()> {
     let by_tiles = || drop(std::hint::black_box(model.borrow_mut().by_tiles()));
     let Pair { fastest: [library, tiles], ratio } =
         paired_ns(|| model.borrow_mut().by_library(), by_tiles);
-    // Runs that are short beside the turns of other programs are told by the fastest, long ones by the pairs.
+    // Runs that are short compared with time slices of other programs are judged by the fastest, long ones by the pairs.
     println!(
         "{name:>15}: in tile kernels {tiles:>10.0} ns, by the library {library:>10.0} ns, ratio {:.2}, median of pairs {ratio:.2} (aim 1)",
         tiles / library
@@ -68,17 +68,17 @@ struct Tiles {
 
 /// A tile of a tensor: its first element, the distance of its rows, its rows and columns.
 #[derive(Clone, Copy)]
-struct Part {
+struct TileRegion {
     first: usize,
     strides: [usize; 2],
     extents: [usize; 2],
 }
 
-const fn part(first: usize, ld: usize, extents: [usize; 2]) -> Part {
-    Part { first, strides: [ld, 1], extents }
+const fn part(first: usize, ld: usize, extents: [usize; 2]) -> TileRegion {
+    TileRegion { first, strides: [ld, 1], extents }
 }
 
-impl Part {
+impl TileRegion {
     /// The view of a tensor's memory.
     fn of<'a>(&self, memory: &'a [Cell<u8>]) -> TileView<'a> {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -88,7 +88,11 @@ impl Part {
 }
 
 impl Tiles {
-    fn run(&mut self, kernel: &TileKernel, operands: &mut [(&mut [f32], Part)]) -> Outcome<()> {
+    fn run(
+        &mut self,
+        kernel: &TileKernel,
+        operands: &mut [(&mut [f32], TileRegion)],
+    ) -> Outcome<()> {
         let views = operands.iter_mut().map(|(memory, part)| part.of(tensor_of(memory)));
         let views: Vec<TileView<'_>> = views.collect();
         self.run_views(kernel, &views)
@@ -115,7 +119,7 @@ struct AttentionSizes {
     blocks: usize,
 }
 
-/// The online softmax over the blocks of one request and head. The blocks stand in the cache in another order.
+/// The online softmax over the blocks of one request and head. The blocks are in the cache in another order.
 struct Attention {
     sizes: AttentionSizes,
     q: Vec<f32>,
@@ -220,18 +224,18 @@ impl Attention {
         })
     }
 
-    /// Where the block of this number stands in the cache.
-    const fn place(&self, block: usize) -> usize {
+    /// The position of the block of this number in the cache.
+    const fn slot(&self, block: usize) -> usize {
         block * 7 % self.sizes.blocks
     }
 }
 
-impl Model for Attention {
+impl BenchModel for Attention {
     fn by_library(&mut self) {
         let AttentionSizes { rows, dim, tokens, blocks } = self.sizes;
         let scale = 1.0 / (dim as f32).sqrt();
         for block in 0..blocks {
-            let at = self.place(block) * tokens * dim;
+            let at = self.slot(block) * tokens * dim;
             let cached = at..at + tokens * dim;
             let (k, v) = (vector(&mut self.k[cached.clone()]), vector(&mut self.v[cached]));
             let [k, v] = [k, v].map(|cells| matrix(cells, [tokens, dim, dim]));
@@ -261,7 +265,7 @@ impl Model for Attention {
         let one = part(0, 1, [rows, 1]);
         let wide = part(0, dim, [rows, dim]);
         for block in 0..blocks {
-            let at = self.place(block) * tokens * dim;
+            let at = self.slot(block) * tokens * dim;
             let kernel = &self.kernels[usize::from(block > 0)];
             let [m, l, acc] = &mut self.running;
             let mut operands = [
@@ -461,7 +465,7 @@ fn product_by_library(a: &mut [f32], b: &mut [f32], c: &mut [f32], [depth, cols]
     }
 }
 
-impl Model for Decoder {
+impl BenchModel for Decoder {
     fn by_library(&mut self) {
         let whole = [BATCH, HIDDEN, HIDDEN];
         layer::rms_norm(

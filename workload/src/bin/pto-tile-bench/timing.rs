@@ -25,7 +25,7 @@ fn once_ns(run: &mut impl FnMut()) -> f64 {
 pub(crate) struct Pair {
     /// The fastest repetition of each, in nanoseconds.
     pub(crate) fastest: [f64; 2],
-    /// The median of how much longer the second one took than the first one beside it.
+    /// The median of how much longer the second one took than the first one of its pair.
     pub(crate) ratio: f64,
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::ranks::group::{Side, TransferError, call, is_of_call};
+use crate::ranks::group::{TransferError, TransferSide, call, is_of_call};
 use crate::ranks::message::Kind;
 use crate::ranks::wire::Wire;
 
@@ -18,7 +18,7 @@ const QUIET: Duration = Duration::from_millis(100);
 
 impl<W: Wire> Exchange<W> {
     /// A rank is in a call, as this one does or hears: if it is not the same call there as at the rank that came first, the run fails.
-    pub(super) fn note_call(&mut self, tag: u128, side: Side) {
+    pub(super) fn note_call(&mut self, tag: u128, side: TransferSide) {
         if let Err(error) = self.calls.note(self.run, tag, side) {
             self.fail(error);
         }
@@ -60,25 +60,25 @@ impl<W: Wire> Exchange<W> {
     }
 
     /// The transfer of a collective call that is under way for the longest time on this rank: its tag, and this rank's side.
-    pub(super) fn waits_in_call(&self) -> Option<(u128, Side)> {
+    pub(super) fn waits_in_call(&self) -> Option<(u128, TransferSide)> {
         let of_call = self.open.iter().filter(|(_, transfer)| is_of_call(transfer.tag));
         let (_, transfer) = of_call.min_by_key(|(number, _)| **number)?;
         let (bytes, stamp) = (transfer.bytes, transfer.stamp);
-        Some((transfer.tag, Side { rank: self.ranks.own(), bytes, stamp }))
+        Some((transfer.tag, TransferSide { rank: self.ranks.own(), bytes, stamp }))
     }
 
     /// Two ranks that are in the same collective call, by its number, and do not agree in what it is.
     pub(crate) fn disagreement(&self) -> Option<TransferError> {
         let unreceived = self.matching.unreceived().map(|(rank, tag, announced)| {
-            (tag, Side { rank, bytes: announced.bytes, stamp: announced.stamp })
+            (tag, TransferSide { rank, bytes: announced.bytes, stamp: announced.stamp })
         });
-        let mut sides: Vec<(u128, Side)> =
+        let mut sides: Vec<(u128, TransferSide)> =
             self.waits_in_call().into_iter().chain(unreceived).collect();
         sides.extend(&self.answers);
         sides.retain(|(tag, _)| is_of_call(*tag));
         // The earliest call first: what comes later may follow from it.
         sides.sort_unstable_by_key(|(tag, side)| (call(*tag), side.rank, *tag, side.stamp));
-        let mut calls: BTreeMap<u128, Vec<Side>> = BTreeMap::new();
+        let mut calls: BTreeMap<u128, Vec<TransferSide>> = BTreeMap::new();
         sides.into_iter().find_map(|(tag, second)| {
             let earlier = calls.entry(call(tag)).or_default();
             let first = earlier.iter().find(|first| first.disagrees_with(&second)).copied();

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ranks::group::Span;
+use crate::ranks::group::ByteRange;
 use crate::ranks::message::FRAME_BYTES;
 use crate::ranks::wire::{Arrival, Request, Wire, WireError, span_of};
 use crate::table::{Lane, MAX_MESSAGE_BYTES};
@@ -131,13 +131,13 @@ impl<T> Payloads<T> {
         &mut self,
         wire: &mut impl Wire,
         (way, tag): (Way, i32),
-        memory: Span,
+        memory: ByteRange,
         what: T,
     ) -> Result<(), WireError> {
         let (mut requests, mut offset) = (Vec::with_capacity(1), 0);
         while offset < memory.bytes {
             let bytes = (memory.bytes - offset).min(MAX_MESSAGE_BYTES as u64);
-            let piece = Span { address: memory.address + offset, bytes };
+            let piece = ByteRange { address: memory.address + offset, bytes };
             requests.push(match way {
                 Way::To(peer) => wire.send(Lane::Payload, piece, peer, tag)?,
                 Way::From(peer) => wire.receive(Lane::Payload, piece, Some(peer), tag)?,

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::ranks::group::Span;
+use crate::ranks::group::ByteRange;
 
 /// A receive that the program has started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posted {
     pub(crate) number: u64,
-    pub(crate) to: Span,
+    pub(crate) to: ByteRange,
     pub(crate) stamp: u128,
 }
 
@@ -77,10 +77,10 @@ impl Matching {
 #[cfg(test)]
 mod tests {
     use super::{Announced, Matching, Posted};
-    use crate::ranks::group::Span;
+    use crate::ranks::group::ByteRange;
 
     fn posted(number: u64) -> Posted {
-        Posted { number, to: Span { address: 0, bytes: 8 }, stamp: 0 }
+        Posted { number, to: ByteRange { address: 0, bytes: 8 }, stamp: 0 }
     }
 
     fn announced(payload: u64) -> Announced {

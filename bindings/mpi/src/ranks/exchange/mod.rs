@@ -25,8 +25,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::ranks::group::{
-    Calls, Completion, NO_SLOT, SIGNAL_SLOTS, Side, Span, Transfer, TransferError, TransferKind,
-    transfer_words,
+    ByteRange, CallLog, Completion, NO_SLOT, SIGNAL_SLOTS, Transfer, TransferError, TransferKind,
+    TransferSide, transfer_words,
 };
 use crate::ranks::message::{Header, INLINE_BYTES, Kind};
 use crate::ranks::processes::Identity;
@@ -87,9 +87,9 @@ pub(crate) struct Exchange<W> {
     /// Which ranks have ended this run.
     ended: Vec<u32>,
     /// What others have answered that they wait for in this run: the tag, and their side.
-    answers: Vec<(u128, Side)>,
+    answers: Vec<(u128, TransferSide)>,
     /// What ranks have called in this run, as far as this one has heard.
-    calls: Calls,
+    calls: CallLog,
     /// Since when nothing has come or gone, and whether a rank was asked since then what it waits for.
     quiet: (Instant, bool),
 }
@@ -113,8 +113,8 @@ fn tag(number: u64) -> i32 {
 }
 
 /// The bytes of a transfer on this device.
-const fn local(transfer: &Transfer) -> Span {
-    Span { address: transfer.local.0, bytes: transfer.bytes }
+const fn local(transfer: &Transfer) -> ByteRange {
+    ByteRange { address: transfer.local.0, bytes: transfer.bytes }
 }
 
 impl<W: Wire> Exchange<W> {
@@ -140,7 +140,7 @@ impl<W: Wire> Exchange<W> {
             is_running: false,
             ended: Vec::new(),
             answers: Vec::new(),
-            calls: Calls::default(),
+            calls: CallLog::default(),
             quiet: (Instant::now(), false),
         }
     }
@@ -175,7 +175,7 @@ impl<W: Wire> Exchange<W> {
     }
 
     /// Other ranks may put to and get from this memory.
-    pub(crate) fn map(&mut self, window: u32, memory: Span) {
+    pub(crate) fn map(&mut self, window: u32, memory: ByteRange) {
         self.windows.map(window, memory);
     }
 
@@ -191,7 +191,7 @@ impl<W: Wire> Exchange<W> {
         self.quiet = (Instant::now(), false);
         if transfer.meets() {
             let (rank, bytes) = (self.ranks.own(), transfer.bytes);
-            let side = Side { rank, bytes, stamp: transfer.stamp };
+            let side = TransferSide { rank, bytes, stamp: transfer.stamp };
             self.calls.note(self.run, transfer.tag, side)?;
         }
         self.open.insert(number, *transfer);
@@ -304,8 +304,8 @@ impl<W: Wire> Exchange<W> {
         let Posted { number, to, stamp } = posted;
         let Announced { bytes, stamp: sent, payload, contents } = announced;
         if (bytes, sent) != (to.bytes, stamp) {
-            let first = Side { rank: from, bytes, stamp: sent };
-            let second = Side { rank: self.ranks.own(), bytes: to.bytes, stamp };
+            let first = TransferSide { rank: from, bytes, stamp: sent };
+            let second = TransferSide { rank: self.ranks.own(), bytes: to.bytes, stamp };
             self.close(number, Err(TransferError::Mismatch { first, second, tag: own_tag }));
             return Ok(());
         }

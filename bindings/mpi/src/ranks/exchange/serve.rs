@@ -1,6 +1,6 @@
 //! What a frame of another rank asks of this one.
 
-use crate::ranks::group::{NO_SLOT, Side, TransferError};
+use crate::ranks::group::{NO_SLOT, TransferError, TransferSide};
 use crate::ranks::message::{Header, Kind};
 use crate::ranks::processes::Identity;
 use crate::ranks::wire::{Wire, WireError, fill};
@@ -58,7 +58,7 @@ impl<W: Wire> Exchange<W> {
             return Ok(());
         }
         let Header { bytes, stamp, payload, .. } = *header;
-        self.note_call(header.tag, Side { rank: from, bytes, stamp });
+        self.note_call(header.tag, TransferSide { rank: from, bytes, stamp });
         let announced = Announced { bytes, stamp, payload, contents: contents.to_vec() };
         match self.matching.announce(from, header.tag, announced) {
             Some((posted, announced)) => self.fetch((from, header.tag), posted, announced),
@@ -146,8 +146,8 @@ impl<W: Wire> Exchange<W> {
     fn serve_waits(&mut self, from: u32, header: &Header) {
         let Header { run, tag, bytes, stamp, .. } = *header;
         if run == self.run {
-            self.note_call(tag, Side { rank: from, bytes, stamp });
-            self.answers.push((tag, Side { rank: from, bytes, stamp }));
+            self.note_call(tag, TransferSide { rank: from, bytes, stamp });
+            self.answers.push((tag, TransferSide { rank: from, bytes, stamp }));
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pto_host::abi::GmAddr;
 
 use super::{Exchange, Numbers};
-use crate::ranks::group::{Completion, Span, Transfer, TransferError, TransferKind};
+use crate::ranks::group::{ByteRange, Completion, Transfer, TransferError, TransferKind};
 use crate::ranks::processes::Identity;
 use crate::ranks::testing::{LocalWire, wires};
 
@@ -39,12 +39,15 @@ impl Ranks {
     }
 }
 
-fn span(memory: &mut [u8]) -> Span {
-    Span { address: memory.as_mut_ptr().expose_provenance() as u64, bytes: memory.len() as u64 }
+fn span(memory: &mut [u8]) -> ByteRange {
+    ByteRange {
+        address: memory.as_mut_ptr().expose_provenance() as u64,
+        bytes: memory.len() as u64,
+    }
 }
 
 fn transfer(kind: TransferKind, peer: u32, memory: &mut [u8]) -> Transfer {
-    let Span { address, bytes } = span(memory);
+    let ByteRange { address, bytes } = span(memory);
     Transfer { local: GmAddr(address), bytes, tag: 5, stamp: 9, ..Transfer::new(kind, peer) }
 }
 

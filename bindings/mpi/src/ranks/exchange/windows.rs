@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::ranks::group::Span;
+use crate::ranks::group::ByteRange;
 
 /// Why a rank refuses an access to a window of its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +23,15 @@ impl Refusal {
 
 /// By number.
 #[derive(Debug, Default)]
-pub(crate) struct Windows(HashMap<u32, Span>);
+pub(crate) struct Windows(HashMap<u32, ByteRange>);
 
 impl Windows {
-    pub(crate) fn map(&mut self, window: u32, memory: Span) {
+    pub(crate) fn map(&mut self, window: u32, memory: ByteRange) {
         self.0.insert(window, memory);
     }
 
     /// A part of a window, where all of it lies inside.
-    pub(crate) fn part(&self, window: u32, offset: u64, bytes: u64) -> Result<Span, Refusal> {
+    pub(crate) fn part(&self, window: u32, offset: u64, bytes: u64) -> Result<ByteRange, Refusal> {
         let whole = self.0.get(&window).ok_or(Refusal::NoWindow)?;
         whole.part(offset, bytes).ok_or(Refusal::OutOfWindow)
     }
@@ -40,14 +40,14 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::{Refusal, Windows};
-    use crate::ranks::group::Span;
+    use crate::ranks::group::ByteRange;
 
     #[test]
     fn an_access_stays_inside_of_its_window() {
         let mut windows = Windows::default();
-        windows.map(3, Span { address: 4096, bytes: 64 });
-        assert_eq!(windows.part(3, 8, 56), Ok(Span { address: 4104, bytes: 56 }));
-        assert_eq!(windows.part(3, 64, 0), Ok(Span { address: 4160, bytes: 0 }));
+        windows.map(3, ByteRange { address: 4096, bytes: 64 });
+        assert_eq!(windows.part(3, 8, 56), Ok(ByteRange { address: 4104, bytes: 56 }));
+        assert_eq!(windows.part(3, 64, 0), Ok(ByteRange { address: 4160, bytes: 0 }));
         assert_eq!(windows.part(3, 8, 57), Err(Refusal::OutOfWindow));
         assert_eq!(windows.part(3, u64::MAX, 2), Err(Refusal::OutOfWindow));
         assert_eq!(windows.part(2, 0, 1), Err(Refusal::NoWindow));

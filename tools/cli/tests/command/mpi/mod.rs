@@ -76,10 +76,10 @@ fn digest(text: &str) -> &str {
 /// What a job answers, and what one process with as many ranks does.
 fn digest_over(launcher: (&str, &[&str]), ranks: u32, words: &[String]) -> String {
     let over = [words, &["--group=mpi".to_owned()]].concat();
-    let told = job(launcher, ranks, &over).output().expect("it starts");
-    let text = String::from_utf8_lossy(&told.stdout).into_owned();
-    let stderr = String::from_utf8_lossy(&told.stderr);
-    assert!(told.status.success(), "{} {ranks} {words:?}: {text}{stderr}", launcher.0);
+    let printed = job(launcher, ranks, &over).output().expect("it starts");
+    let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&printed.stderr);
+    assert!(printed.status.success(), "{} {ranks} {words:?}: {text}{stderr}", launcher.0);
     digest(&text).to_owned()
 }
 
@@ -93,8 +93,8 @@ fn results_over_mpi_are_those_of_one_process_bit_for_bit() {
         for ranks in [1, 2, 4, 8] {
             let here = |kind: &str| {
                 let group = format!("--group={kind}:{ranks}");
-                let told = pto(&[&borrowed(&words)[..], &[&group]].concat(), 0).stdout;
-                digest(&told).to_owned()
+                let printed = pto(&[&borrowed(&words)[..], &[&group]].concat(), 0).stdout;
+                digest(&printed).to_owned()
             };
             let local = here("local");
             let name = case.name();
@@ -115,10 +115,10 @@ fn a_pipeline_over_mpi_has_the_bits_of_one_process() {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads/fold_on_ranks.workload");
     let words = |group: &str| ["run", file, group].map(str::to_owned).to_vec();
     for launcher in launchers() {
-        let told = job(launcher, 4, &words("--group=mpi")).output().expect("it starts");
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
-        let stderr = String::from_utf8_lossy(&told.stderr);
-        assert!(told.status.success(), "{}: {text}{stderr}", launcher.0);
+        let printed = job(launcher, 4, &words("--group=mpi")).output().expect("it starts");
+        let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&printed.stderr);
+        assert!(printed.status.success(), "{}: {text}{stderr}", launcher.0);
         let mut local = Command::new(env!("CARGO_BIN_EXE_pto"));
         let local = local.args(words("--group=local:4")).output().expect("it starts");
         let local = String::from_utf8_lossy(&local.stdout).into_owned();
@@ -132,9 +132,9 @@ fn collectives_over_mpi_are_measured_beside_those_of_mpi() {
     let words = "comm bench --group mpi -b 4K -e 64K -f 16 --rounds 2 --repeats 1";
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
     for launcher in launchers() {
-        let told = job(launcher, 2, &words).output().expect("it starts");
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert!(told.status.success() && text.contains("of MPI"), "{}: {text}", launcher.0);
+        let printed = job(launcher, 2, &words).output().expect("it starts");
+        let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+        assert!(printed.status.success() && text.contains("of MPI"), "{}: {text}", launcher.0);
         assert_eq!(text.matches(" ok ").count(), 2, "{text}");
     }
 }
@@ -150,13 +150,13 @@ fn ranks_that_disagree_over_mpi_are_told_what_each_of_them_calls() {
     for launcher in launchers() {
         let mut both = job(launcher, 1, &words("ring"));
         both.args([":", "-n", "1", env!("CARGO_BIN_EXE_pto")]).args(words("direct"));
-        let told = both.output().expect("it starts");
+        let printed = both.output().expect("it starts");
         let said = format!(
             "{}{}",
-            String::from_utf8_lossy(&told.stdout),
-            String::from_utf8_lossy(&told.stderr)
+            String::from_utf8_lossy(&printed.stdout),
+            String::from_utf8_lossy(&printed.stderr)
         );
-        assert!(!told.status.success(), "{}: {said}", launcher.0);
+        assert!(!printed.status.success(), "{}: {said}", launcher.0);
         for part in ["rank 0 has", "rank 1 has", "(ring)", "(direct)"] {
             assert!(said.contains(part), "{}: no '{part}': {said}", launcher.0);
         }
@@ -223,10 +223,10 @@ fn kill_one(launcher: (&str, &[&str]), attempt: u64) -> (String, Duration) {
         std::thread::sleep(Duration::from_millis(5));
     }
     let took = killed.elapsed();
-    let told = child.wait_with_output().expect("it has ended");
-    assert!(!told.status.success(), "the job has lost a rank and says that all is well");
-    let mut text = String::from_utf8_lossy(&told.stdout).into_owned();
-    let _ = write!(text, "{}", String::from_utf8_lossy(&told.stderr));
+    let printed = child.wait_with_output().expect("it has ended");
+    assert!(!printed.status.success(), "the job has lost a rank and says that all is well");
+    let mut text = String::from_utf8_lossy(&printed.stdout).into_owned();
+    let _ = write!(text, "{}", String::from_utf8_lossy(&printed.stderr));
     (text, took)
 }
 
@@ -251,7 +251,10 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
             ];
             let by_launcher = words.iter().any(|words| text.contains(words));
             assert!(is_told || by_launcher, "{} {attempt}: {text}", launcher.0);
-            eprintln!("{} {attempt}: ended after {took:?}, told by a rank: {is_told}", launcher.0);
+            eprintln!(
+                "{} {attempt}: ended after {took:?}, reported by a rank: {is_told}",
+                launcher.0
+            );
         }
     }
 }
@@ -279,10 +282,10 @@ fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let told = child.wait_with_output().expect("it has ended");
-    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    let printed = child.wait_with_output().expect("it has ended");
+    let text = String::from_utf8_lossy(&printed.stderr).into_owned();
     let is_told = ["has not answered within", "has not come within"].map(|it| text.contains(it));
-    assert!(!told.status.success() && text.contains(&named), "no '{named}': {text}");
+    assert!(!printed.status.success() && text.contains(&named), "no '{named}': {text}");
     assert!(is_told.contains(&true), "{text}");
     eprintln!("{}: a job with a rank that hangs ended after {:?}", launcher.0, stopped.elapsed());
 }
@@ -320,11 +323,11 @@ fn a_campaign_that_loses_a_rank_goes_on_with_fewer_and_loses_nothing() {
         Command::new("kill").args(["-KILL", &victim.to_string()]).status().expect("kill");
         assert!(!child.wait().expect("it ends").success(), "{}: a rank was lost", launcher.0);
         assert!(turns_in(&journal) > 0, "what was tried is kept");
-        let told = job(launcher, 2, &journaled).output().expect("it starts");
-        let text = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert!(told.status.success(), "{}: {text}", launcher.0);
+        let printed = job(launcher, 2, &journaled).output().expect("it starts");
+        let text = String::from_utf8_lossy(&printed.stdout).into_owned();
+        assert!(printed.status.success(), "{}: {text}", launcher.0);
         assert!(text.contains("\"seeds\": 6000") && text.contains("\"seeds_left\": 0"), "{text}");
         assert_eq!(hash(&text), alone, "{}", launcher.0);
-        assert!(!journal.exists(), "nobody needs it any more");
+        assert!(!journal.exists(), "it is not needed any more");
     }
 }

@@ -10,7 +10,7 @@ use pto_host::group::{Group, GroupOptions, GroupSessions, MemberSession};
 use pto_host::session::{SessionOptions, Stream};
 use pto_host::stitch::{HostTensor, Inputs, Stitcher};
 use pto_host::workloads::Workload;
-use pto_host::workloads::program::{Layout, Program};
+use pto_host::workloads::program::{Program, TensorLayout};
 use pto_host::{DeviceOptions, LIBRARY, RunOptions};
 use pto_mpi::find::Kind;
 use pto_mpi::{Mpi, MpiOptions};
@@ -60,10 +60,10 @@ fn streams_over_mpi_have_transfers_between_their_launches() {
     let this = std::env::current_exe().expect("this test");
     for launcher in launchers() {
         for ranks in [1, 3] {
-            let told = job_of(&this, launcher, ranks, &words).output().expect("it starts");
-            let said = String::from_utf8_lossy(&told.stdout);
-            let stderr = String::from_utf8_lossy(&told.stderr);
-            assert!(told.status.success(), "{} {ranks}: {said}{stderr}", launcher.0);
+            let printed = job_of(&this, launcher, ranks, &words).output().expect("it starts");
+            let said = String::from_utf8_lossy(&printed.stdout);
+            let stderr = String::from_utf8_lossy(&printed.stderr);
+            assert!(printed.status.success(), "{} {ranks}: {said}{stderr}", launcher.0);
             assert_eq!(said.matches("this rank is right").count(), ranks as usize, "{said}");
         }
     }
@@ -93,7 +93,7 @@ fn rank() {
     assert_eq!((transfers.0.transfers, transfers.1), (4 * 2 * ROUNDS, None));
     drop(streams);
     exchange_in_plans(&sessions, size);
-    let group = sessions.close().expect("nobody has the device");
+    let group = sessions.close().expect("the device is not shared");
     let found = group.members()[0].read::<f32>(0, 3 * BYTES, ELEMENTS as usize).expect("a window");
     let has = |back: u32| ((own + 2 * size - back) % size) as f32 + 1.0;
     assert_eq!(found, vec![has(1) + has(2); ELEMENTS as usize], "rank {own}");
@@ -172,13 +172,13 @@ fn add(base: GmAddr) -> (FuncId, [u64; 4]) {
 fn around(comm: &Communicator, base: GmAddr, round: u64) -> [Transfer; 4] {
     let by = |distance: u32| (comm.rank() + distance) % comm.size();
     let (next, last) = (by(1), by(comm.size() - 1));
-    let place = RemotePlace { rank: next, window: 0, offset: 3 * BYTES };
+    let remote = RemotePlace { rank: next, window: 0, offset: 3 * BYTES };
     let signal = Signal { slot: 3, value: 1 };
     let made = || {
         Ok::<_, pto_host::abi::Fault>([
             comm.send_transfer(&tensor(base, 0), next, 7)?,
             comm.receive_transfer(&tensor(base, 1), last, 7)?,
-            comm.put_transfer(&tensor(base, 2), place, Some(signal))?,
+            comm.put_transfer(&tensor(base, 2), remote, Some(signal))?,
             comm.wait_transfer(Signal { value: round, ..signal })?,
         ])
     };
@@ -198,7 +198,7 @@ fn exchange_in_plans(sessions: &GroupSessions, size: u32) {
     for overlap in [1, 4] {
         let stream = stitcher.overlapping_stream(overlap).expect("a stream");
         let x = HostTensor::of_f32(&[16, 64], &[own; ALL]).expect("a tensor");
-        let x = stream.to_device(&x, &Layout::device()).expect("room");
+        let x = stream.to_device(&x, &TensorLayout::device()).expect("room");
         let run = |_| {
             let outputs = stream.run(&program, Inputs::new().borrow("x", &x));
             outputs.expect("it runs").take("y").expect("an output")

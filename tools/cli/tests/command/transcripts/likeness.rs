@@ -1,6 +1,6 @@
 //! When what a page shows is what a command prints.
 //!
-//! A line `..` or `...` of a page stands for any lines, and `..` at the end of a line for the rest of the line. A run in virtual
+//! A line `..` or `...` of a page matches any lines, and `..` at the end of a line matches the rest of the line. A run in virtual
 //! time, a check and a graph are the same on every machine and compared letter by letter. Of other commands what is measured may
 //! differ: times, rates, shares, and numbers with a fraction or an exponent. Their words may not, and whole numbers may not
 //! either: they count tasks, edges, bytes or findings.

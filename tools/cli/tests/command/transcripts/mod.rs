@@ -2,7 +2,7 @@
 //!
 //! A page shows a command as `$ pto ..` in a fenced block; the lines up to the next command or the end of the block are what
 //! it prints. A block of commands that cannot be run here begins with "```shell"; commands without a prompt, and those of other
-//! programs, stand in such blocks alone. The commands of a page run one after the other in a folder of their own ([`page`] reads them,
+//! programs, are in such blocks alone. The commands of a page run one after the other in a folder of their own ([`page`] reads them,
 //! [`likeness`] compares). `PTO_BLESS=1` writes what is printed into the pages.
 
 mod likeness;
@@ -17,9 +17,9 @@ use crate::pto::{answer, command};
 use likeness::Likeness;
 use page::{Block, Transcript};
 
-/// Why a command of a page does not run as it stands there.
+/// Why a command of a page does not run as it is there.
 enum Instead {
-    /// It runs with other arguments: the part to replace, and what stands in its place.
+    /// It runs with other arguments: the part to replace, and its replacement.
     Smaller(&'static str, &'static str),
     /// It is run by other tests, which have what it needs.
     Elsewhere(&'static str),
@@ -132,9 +132,9 @@ fn results(folder: &Path) {
 fn run(arguments: &str, folder: &Path) -> (Option<i32>, String) {
     let words: Vec<&str> = arguments.split_whitespace().collect();
     let answer = answer(command(&words).current_dir(folder));
-    // What a program reads stands alone; what people read beside it is on the other stream.
-    let beside = if words.contains(&"--json") { String::new() } else { answer.stderr };
-    let printed = format!("{}{beside}", answer.stdout);
+    // What a program reads has a stream of its own; what people read is on the other stream.
+    let errors = if words.contains(&"--json") { String::new() } else { answer.stderr };
+    let printed = format!("{}{errors}", answer.stdout);
     (answer.code, printed.replace(env!("CARGO_BIN_EXE_pto"), "pto"))
 }
 
@@ -144,7 +144,7 @@ fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blesse
     let (code, printed) = run(&to_run, folder);
     // Findings and faults that a page shows are wanted; bad requests never are.
     if !matches!(code, Some(0 | 1 | 3)) {
-        found.push(format!("{}: exit code {code:?}\n{printed}", transcript.place));
+        found.push(format!("{}: exit code {code:?}\n{printed}", transcript.position));
         return;
     }
     if to_run != transcript.arguments || transcript.printed.is_empty() {
@@ -152,7 +152,7 @@ fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blesse
     }
     let likeness = Likeness::of(&transcript.arguments);
     if let Err(difference) = likeness.compare(&transcript.printed, &printed) {
-        found.push(format!("{}: pto {}\n{difference}", transcript.place, transcript.arguments));
+        found.push(format!("{}: pto {}\n{difference}", transcript.position, transcript.arguments));
         blessed.replace(transcript, &printed);
     }
 }

@@ -3,19 +3,19 @@
 /// A command of a page.
 pub(super) struct Transcript {
     /// The page and the line.
-    pub(super) place: String,
+    pub(super) position: String,
     /// What follows `pto`.
     pub(super) arguments: String,
-    /// The lines behind the command. Empty: the page does not show what it prints.
+    /// The lines after the command. Empty: the page does not show what it prints.
     pub(super) printed: Vec<String>,
-    /// The lines of the page that `printed` stands in, from 0.
+    /// The lines of the page that `printed` is in, from 0.
     lines: std::ops::Range<usize>,
 }
 
 /// The text of a page, in which the output of commands can be replaced.
 pub(super) struct Block {
     lines: Vec<String>,
-    /// Replacements, each with the lines that it stands for.
+    /// Replacements, each with the lines that it replaces.
     new: Vec<(std::ops::Range<usize>, Vec<String>)>,
 }
 
@@ -38,14 +38,14 @@ impl Block {
     }
 }
 
-/// The arguments of a line `$ pto ..`, without the remark behind it.
+/// The arguments of a line `$ pto ..`, without the remark after it.
 fn arguments_of(line: &str) -> Option<&str> {
     let rest =
         line.strip_prefix("$ pto ").or_else(|| line.strip_prefix("$ cargo run --release -- "))?;
     Some(rest.split("  #").next().unwrap_or(rest).trim_end())
 }
 
-/// The tag of a block whose commands nobody runs here, because they need what the suite does not have.
+/// The tag of a block whose commands are not run here, because they need what the suite does not have.
 const NOT_RUN: &str = "shell";
 /// Programs that pages call.
 const PROGRAMS: &[&str] = &[
@@ -53,7 +53,7 @@ const PROGRAMS: &[&str] = &[
     "pip", "pto", "pytest", "python", "python3",
 ];
 
-/// The commands of a page that nobody runs and that are not marked so, each with its line: those in blocks without `$`, and those of
+/// The commands of a page that are not run and that are not marked so, each with its line: those in blocks without `$`, and those of
 /// other programs.
 pub(super) fn forgotten(page: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
             continue;
         }
         let Some(first) = arguments_of(line).filter(|_| in_block) else { continue };
-        let place = format!("{page}:{at}");
+        let position = format!("{page}:{at}");
         let mut arguments = first.to_owned();
         while let Some(start) = arguments.strip_suffix('\\') {
             arguments = format!("{start}{}", lines.get(at).map_or("", |next| next.trim()));
@@ -124,7 +124,7 @@ pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
         let end =
             (begin..at).rev().find(|&line| !lines[line].is_empty()).map_or(begin, |last| last + 1);
         let printed = lines[begin..end].iter().map(|&line| line.to_owned()).collect();
-        found.push(Transcript { place, arguments, printed, lines: begin..end });
+        found.push(Transcript { position, arguments, printed, lines: begin..end });
     }
     found
 }

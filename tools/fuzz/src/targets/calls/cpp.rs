@@ -137,7 +137,7 @@ pub(super) fn play(script: &[u8]) {
 /// Fails if C++ code crashed: the guard around it makes an error of that.
 fn check(error: &dyn std::fmt::Display) {
     let error = error.to_string();
-    tell(format_args!("told: {error}"));
+    tell(format_args!("error: {error}"));
     assert!(!error.contains("raised SIG"), "{error}");
     assert!(!error.contains("panicked"), "{error}");
 }
@@ -172,7 +172,7 @@ fn orchestrate(device: &FieldDevice, calls: &[u8]) {
         log_level: 0,
     };
     let call = Call { tensors: &[tensor], scalars: &scalars };
-    // SAFETY: the tensor is there, and nobody else uses it.
+    // SAFETY: the tensor is alive, and not shared.
     let ran = unsafe { device.run(callable(), &call, &options, &RunControl::new()) };
     match ran {
         Ok(outcome) => outcome.error.iter().for_each(|error| check(error)),
@@ -211,7 +211,7 @@ fn with_runtime(device: &Arc<SharedDevice>, calls: &[u8]) {
     if let Err(failure) = &prepared {
         check(failure);
     }
-    // A program that goes on behind a call that failed.
+    // A program that goes on after a call that failed.
     let goes_on = prepared.is_ok() || choices.byte().is_multiple_of(2);
     if goes_on && let Err(failure) = runtime.run(variant, &run_options(), &RunControl::new()) {
         check(&failure);

@@ -22,12 +22,12 @@ pub use times::time_of_children;
 
 /// Calls the safe interface of Rust.
 pub fn rust(script: &[u8]) {
-    play::play(script, rust::World::open);
+    play::play(script, rust::ObjectPools::open);
 }
 
 /// Calls the interface of C.
 pub fn c(script: &[u8]) {
-    play::play(script, c::World::open);
+    play::play(script, c::HandlePools::open);
 }
 
 /// Calls the interfaces of C++, from programs in C++.

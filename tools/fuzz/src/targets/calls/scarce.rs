@@ -38,7 +38,7 @@ mod replaced {
         })
     }
 
-    /// Stands in front of the C library's function, for this whole program.
+    /// Replaces the C library's function in this whole program.
     ///
     /// # Safety
     /// As the C library's.

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub fn time_of_children() -> Duration {
     // SAFETY: zeros are such a record.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the place is writable.
+    // SAFETY: the result pointer is valid for writes.
     unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
     let of = |time: libc::timeval| {
         let part = |number: i64| u64::try_from(number).unwrap_or(0);

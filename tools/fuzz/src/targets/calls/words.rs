@@ -11,10 +11,10 @@ pub(super) struct Block {
     pub(super) bytes: u64,
 }
 
-/// What a call may end only with others: it waits for parts of its task, or computes for as long as it is told.
+/// What a call may end only with others: it waits for parts of its task, or computes for as long as an argument says.
 const PATIENT: &[&str] = &["group", "iterations"];
 /// The most that such a word is.
-const PATIENCE: usize = 2;
+const MAX_WAIT_CODE: usize = 2;
 
 /// One of the library's kernels, and words for it.
 pub(super) fn call(of: Block, random: &mut Mutator) -> (&'static LibraryKernel, Vec<u64>) {
@@ -25,7 +25,7 @@ pub(super) fn call(of: Block, random: &mut Mutator) -> (&'static LibraryKernel, 
         .iter()
         .zip(kernel.addresses)
         .map(|(name, is_address)| match is_address {
-            _ if PATIENT.contains(name) => random.below(PATIENCE) as u64,
+            _ if PATIENT.contains(name) => random.below(MAX_WAIT_CODE) as u64,
             _ if is_wild => any(of, random),
             true => address(of, random),
             false => size(random),
@@ -56,7 +56,7 @@ pub(super) fn reach_as_memory_says(kernel: &LibraryKernel, words: &[u64]) -> boo
 fn address(of: Block, random: &mut Mutator) -> u64 {
     match random.below(24) {
         0 => random.edge(),
-        // Begins there, and may end behind it.
+        // Begins there, and may end after it.
         1 => of.at + random.below(usize::try_from(of.bytes).unwrap_or(1)) as u64,
         2 => of.at + of.bytes - 8,
         _ => of.at + 256 * random.below(usize::try_from(of.bytes / 512).unwrap_or(1)) as u64,

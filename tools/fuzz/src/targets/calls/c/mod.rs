@@ -84,7 +84,7 @@ fn to<H>(raw: usize) -> *mut H {
     std::ptr::with_exposed_provenance_mut(raw)
 }
 
-/// Makes calls when its thread ends, behind most of what the library keeps for the thread.
+/// Makes calls when its thread ends, after most of the library's data for the thread is dropped.
 struct AtExit;
 
 impl Drop for AtExit {
@@ -93,7 +93,7 @@ impl Drop for AtExit {
         checked(device::pto_device_close(to(1)));
         error::pto_clear_error();
         let mut last = MaybeUninit::uninit();
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { error::pto_last_error(last.as_mut_ptr()) });
     }
 }
@@ -106,14 +106,14 @@ unsafe extern "C" fn function(user: *mut c_void) {
     let raw = user.expose_provenance();
     if raw > 1 {
         let mut is_idle = 0;
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { stream::pto_kernel_stream_query(to(raw), &raw mut is_idle) });
         checked(stream::pto_kernel_stream_synchronize(to(raw), MOMENT_NS));
     }
 }
 
 /// All handles.
-pub(super) struct World {
+pub(super) struct HandlePools {
     settings: Settings,
     devices: Pool<Handle>,
     sessions: Pool<Handle>,
@@ -125,10 +125,10 @@ pub(super) struct World {
     tensors: Pool<Handle>,
 }
 
-/// A handle of a pool, and what stands for it in the call: now and then another one.
-struct Chosen(usize, Option<Arc<Handle>>);
+/// A handle of a pool, and the pointer for the call: now and then that of another handle.
+struct ChosenHandle(usize, Option<Arc<Handle>>);
 
-impl Chosen {
+impl ChosenHandle {
     fn raw<H>(&self) -> *mut H {
         to(self.0)
     }
@@ -138,7 +138,7 @@ impl Chosen {
     }
 }
 
-impl World {
+impl HandlePools {
     pub(super) fn open(settings: Settings, choices: &mut Choices<'_>) -> Self {
         let world = Self {
             settings,
@@ -164,24 +164,24 @@ impl World {
         world
     }
 
-    fn choose(&self, from: &Pool<Handle>, choices: &mut Choices<'_>) -> Chosen {
+    fn choose(&self, from: &Pool<Handle>, choices: &mut Choices<'_>) -> ChosenHandle {
         match choices.byte() {
-            0..=3 => Chosen(0, None),
-            4..=7 => Chosen(16 * usize::from(choices.byte()), None),
+            0..=3 => ChosenHandle(0, None),
+            4..=7 => ChosenHandle(16 * usize::from(choices.byte()), None),
             // Of another kind.
-            8..=11 => Chosen(self.events.any(choices).map_or(0, |handle| handle.raw), None),
+            8..=11 => ChosenHandle(self.events.any(choices).map_or(0, |handle| handle.raw), None),
             _ => match from.any(choices) {
-                Some(handle) => Chosen(handle.raw, Some(handle)),
-                None => Chosen(0, None),
+                Some(handle) => ChosenHandle(handle.raw, Some(handle)),
+                None => ChosenHandle(0, None),
             },
         }
     }
 
-    /// Fails for a status that the caller cannot explain: handles that nobody closes are valid.
-    fn check(status: i32, used: &[&Chosen]) -> i32 {
+    /// Fails for a status that the caller cannot explain: handles that are not closed are valid.
+    fn check(status: i32, used: &[&ChosenHandle]) -> i32 {
         checked(status);
         if has_name(status, c"INVALID_HANDLE") {
-            let is_live = |chosen: &&&Chosen| {
+            let is_live = |chosen: &&&ChosenHandle| {
                 let handle = chosen.1.as_ref();
                 handle.is_some_and(|handle| handle.closing.load(Ordering::Relaxed) == 0)
             };
@@ -220,7 +220,7 @@ impl World {
             kernel::pto_register_kernel_function(opened, func_id, 1, c"nothing".as_ptr(), entry)
         });
         let mut handle = Handle::new(opened, |raw| device::pto_device_close(to(raw)));
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { memory::pto_device_malloc(opened, BYTES, &raw mut handle.at) });
         self.devices.put(handle);
     }
@@ -238,7 +238,7 @@ impl World {
             }
             2 => {
                 let mut description = MaybeUninit::<DeviceDescription>::uninit();
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status =
                     unsafe { device::pto_device_describe(chosen.raw(), description.as_mut_ptr()) };
                 Self::check(status, &[&chosen]);
@@ -246,16 +246,17 @@ impl World {
             3 => {
                 let bytes = [7_u8; 64];
                 let count = choices.one_of(&[0, 1, 64]);
-                let place = bytes.as_ptr().cast();
+                let pointer = bytes.as_ptr().cast();
                 // SAFETY: there are as many bytes.
-                let status =
-                    unsafe { memory::pto_copy_to_device(chosen.raw(), chosen.at(), place, count) };
+                let status = unsafe {
+                    memory::pto_copy_to_device(chosen.raw(), chosen.at(), pointer, count)
+                };
                 Self::check(status, &[&chosen]);
             }
             _ => {
                 let mut address = 0;
                 let bytes = choices.number();
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status =
                     unsafe { memory::pto_device_malloc(chosen.raw(), bytes, &raw mut address) };
                 if Self::check(status, &[&chosen]) == 0 {
@@ -270,7 +271,7 @@ impl World {
         tell(format_args!("device {:#x}: session", chosen.0));
         let mut opened = null_mut();
         let on_chip = choices.one_of(&[0, 0, 4096, u64::MAX]);
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         let mut call =
             || unsafe { session::pto_session_open(chosen.raw(), on_chip, &raw mut opened) };
         let status = match &chosen.1 {
@@ -292,7 +293,7 @@ impl World {
         let used = &[&chosen];
         match what {
             0..=2 => {
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status =
                     unsafe { stream::pto_kernel_stream_open(chosen.raw(), &raw mut opened) };
                 if Self::check(status, used) == 0 {
@@ -303,14 +304,14 @@ impl World {
                 }
             }
             3..=5 => {
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status = unsafe { stream::pto_event_open(chosen.raw(), &raw mut event) };
                 if Self::check(status, used) == 0 {
                     self.events.put(Handle::new(event, |raw| stream::pto_event_close(to(raw))));
                 }
             }
             6 => {
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status = unsafe { stream::pto_notify_open(chosen.raw(), &raw mut flag) };
                 if Self::check(status, used) == 0 {
                     self.flags.put(Handle::new(flag, |raw| stream::pto_notify_close(to(raw))));
@@ -320,9 +321,9 @@ impl World {
             8 => drop(Self::check(session::pto_session_synchronize(chosen.raw()), used)),
             9 => {
                 let mut counters = MaybeUninit::<Counters>::uninit();
-                let place = counters.as_mut_ptr();
-                // SAFETY: the place is writable.
-                let status = unsafe { session::pto_session_counters(chosen.raw(), place) };
+                let pointer = counters.as_mut_ptr();
+                // SAFETY: the result pointer is valid for writes.
+                let status = unsafe { session::pto_session_counters(chosen.raw(), pointer) };
                 Self::check(status, used);
             }
             10 if choices.byte() < 32 => {
@@ -333,7 +334,7 @@ impl World {
             11 => {
                 let mut opened = null_mut();
                 let overlap = choices.one_of(&[0, 1, 2, 8]);
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status = unsafe {
                     program_stream::pto_program_stream_open(chosen.raw(), overlap, &raw mut opened)
                 };
@@ -345,7 +346,7 @@ impl World {
             12 => scarce::begin(u32::from(choices.byte() % 3)),
             13 => {
                 let mut last = MaybeUninit::uninit();
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 checked(unsafe { error::pto_last_error(last.as_mut_ptr()) });
             }
             14 => self.open_session(choices),
@@ -353,7 +354,7 @@ impl World {
         }
     }
 
-    fn place(chosen: &Chosen, choices: &mut Choices<'_>) -> u64 {
+    fn pointer(chosen: &ChosenHandle, choices: &mut Choices<'_>) -> u64 {
         match choices.byte() {
             0..=15 => choices.one_of(&[0, 1, u64::MAX, 1 << 63, u64::MAX - 7]),
             _ => chosen.at() + u64::from(choices.byte()) * 8,
@@ -365,7 +366,7 @@ impl World {
         let what = choices.byte() % 16;
         tell(format_args!("stream {:#x}: call {what}", chosen.0));
         let raw = chosen.raw();
-        let (place, other) = (Self::place(&chosen, choices), Self::place(&chosen, choices));
+        let (pointer, other) = (Self::pointer(&chosen, choices), Self::pointer(&chosen, choices));
         let bytes = choices.one_of(&[0, 8, 64, 64, 1024, BYTES, u64::MAX]);
         let host = HOST.as_ptr().cast_mut().cast::<c_void>();
         let host_bytes = choices.one_of(&[0, 8, 64, 1024]);
@@ -382,19 +383,21 @@ impl World {
                 }
             }
             // SAFETY: the bytes live for ever.
-            3 => unsafe { stream::pto_kernel_stream_copy_to_device(raw, place, host, host_bytes) },
+            3 => unsafe {
+                stream::pto_kernel_stream_copy_to_device(raw, pointer, host, host_bytes)
+            },
             // SAFETY: as above.
             4 => unsafe {
-                stream::pto_kernel_stream_copy_from_device(raw, place, host, host_bytes)
+                stream::pto_kernel_stream_copy_from_device(raw, pointer, host, host_bytes)
             },
-            5 => stream::pto_kernel_stream_copy(raw, place, other, bytes),
-            6 => stream::pto_kernel_stream_fill(raw, place, choices.byte(), bytes),
+            5 => stream::pto_kernel_stream_copy(raw, pointer, other, bytes),
+            6 => stream::pto_kernel_stream_fill(raw, pointer, choices.byte(), bytes),
             7 => {
                 let how = choices.one_of(&[c"sum", c"max", c"mean", c""]);
                 let dtype = choices.one_of(&[c"f32", c"f16", c"i64", c"f33"]);
                 let (how, dtype) = (how.as_ptr(), dtype.as_ptr());
                 // SAFETY: both are texts.
-                unsafe { stream::pto_kernel_stream_reduce(raw, how, dtype, place, other, bytes) }
+                unsafe { stream::pto_kernel_stream_reduce(raw, how, dtype, pointer, other, bytes) }
             }
             8 => {
                 let user = choices.one_of(&[0, 1, chosen.0]);
@@ -403,18 +406,18 @@ impl World {
                 // SAFETY: the function takes any handle.
                 unsafe { stream::pto_kernel_stream_call(raw, called, to(user)) }
             }
-            9 => stream::pto_kernel_stream_write_value(raw, place, choices.number()),
+            9 => stream::pto_kernel_stream_write_value(raw, pointer, choices.number()),
             10 => stream::pto_kernel_stream_synchronize(raw, MOMENT_NS),
             11 => {
                 let mut is_idle = 0;
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 unsafe { stream::pto_kernel_stream_query(raw, &raw mut is_idle) }
             }
             12 => stream::pto_kernel_stream_abort(raw),
             13 => stream::pto_kernel_stream_begin_capture(raw),
             14 => {
                 let mut recording = null_mut();
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status =
                     unsafe { stream::pto_kernel_stream_end_capture(raw, &raw mut recording) };
                 if status == 0 {
@@ -446,7 +449,7 @@ impl World {
                     1 => stream::pto_kernel_stream_wait(raw, event.raw()),
                     _ => {
                         let mut is_complete = 0;
-                        // SAFETY: the place is writable.
+                        // SAFETY: the result pointer is valid for writes.
                         let status =
                             unsafe { stream::pto_event_query(event.raw(), &raw mut is_complete) };
                         Self::check(status, &[&event]);
@@ -469,7 +472,7 @@ impl World {
             }
             _ => {
                 let recording = self.choose(&self.recordings, choices);
-                let at = Self::place(&chosen, choices);
+                let at = Self::pointer(&chosen, choices);
                 let bindings = [RecordingBinding { from: at, to: at }];
                 let count = u32::from(choices.byte() % 2);
                 // SAFETY: there is one binding.
@@ -514,7 +517,7 @@ impl World {
             }
             2 => {
                 let (shape, elements) = ([16_u64], [1.0_f32; 16]);
-                let (place, bytes) = (elements.as_ptr().cast(), choices.one_of(&[64, 64, 32, 0]));
+                let (pointer, bytes) = (elements.as_ptr().cast(), choices.one_of(&[64, 64, 32, 0]));
                 // SAFETY: every pointer is valid.
                 unsafe {
                     tensor::pto_tensor_to_device(
@@ -522,7 +525,7 @@ impl World {
                         element,
                         shape.as_ptr(),
                         1,
-                        place,
+                        pointer,
                         bytes,
                         layout,
                         &raw mut made,
@@ -531,16 +534,16 @@ impl World {
             }
             3 => {
                 let mut elements = [0.0_f32; 256];
-                let (place, bytes) =
+                let (pointer, bytes) =
                     (elements.as_mut_ptr().cast(), choices.one_of(&[64, 1024, 4, 0]));
                 // SAFETY: there is as much room.
-                unsafe { tensor::pto_tensor_to_host(stream, raw, place, bytes) }
+                unsafe { tensor::pto_tensor_to_host(stream, raw, pointer, bytes) }
             }
             // SAFETY: every pointer is valid.
             4 => unsafe { tensor::pto_tensor_to_layout(stream, raw, layout, &raw mut made) },
             5 => {
                 let from = self.choose(&self.programs, choices);
-                // SAFETY: the place is writable.
+                // SAFETY: the result pointer is valid for writes.
                 let status =
                     unsafe { tensor::pto_tensor_take_over(stream, raw, from.raw(), &raw mut made) };
                 Self::check(status, &[&programs, &chosen, &from])
@@ -565,7 +568,7 @@ impl World {
 
     /// What a child of this process does with handles of its parent: it gets errors, and ends.
     fn fork(&self, choices: &mut Choices<'_>) {
-        // What other threads hold while a process forks, nobody in the child lets go.
+        // Locks that other threads hold while a process forks stay locked in the child.
         if self.settings.threads > 1 || choices.byte() > 24 {
             return;
         }
@@ -595,7 +598,7 @@ impl World {
         }
         let mut status = 0;
         let ended = loop {
-            // SAFETY: the place is writable.
+            // SAFETY: the result pointer is valid for writes.
             let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
             let is_interrupted =
                 std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
@@ -607,9 +610,9 @@ impl World {
     }
 }
 
-impl Door for World {
+impl Door for HandlePools {
     fn call(&self, choices: &mut Choices<'_>) {
-        // Before the library keeps anything for this thread: so it goes behind that.
+        // Registered before the library's data for this thread, so that it is dropped after that data.
         AT_EXIT.with_borrow_mut(|at_exit| {
             at_exit.get_or_insert(AtExit);
         });

@@ -14,7 +14,7 @@ use pto_runtime::{graph, kernel_stream, program, run, tensor};
 
 use super::super::play::tell;
 use super::super::words::{self, Block};
-use super::{BYTES, Chosen, Handle, MOMENT_NS, NOTHING, World, to};
+use super::{BYTES, ChosenHandle, Handle, HandlePools, MOMENT_NS, NOTHING, to};
 use crate::Mutator;
 use crate::choices::Choices;
 use crate::targets::c_calls::{checked, count_of};
@@ -32,25 +32,25 @@ const WORKLOADS: &[&[u8]] = &[
     include_bytes!("../../../../corpus/workload_file/softmax.workload"),
 ];
 
-fn block(of: &Chosen) -> Block {
+fn block(of: &ChosenHandle) -> Block {
     Block { at: of.at().max(4096), bytes: BYTES }
 }
 
-/// A text of C; what stands behind a zero is left out.
+/// A text of C; what follows a zero is left out.
 fn text(bytes: &[u8]) -> CString {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     CString::new(&bytes[..end]).unwrap_or_default()
 }
 
 /// What a builder program gets.
-struct Built {
+struct BuilderState {
     random: Mutator,
     memory: Block,
 }
 
 unsafe extern "C" fn build(building: *mut OpaqueBuilder, user: *mut c_void) -> i32 {
-    // SAFETY: `builder` hands over one that stands until the run has ended, and the runtime runs the program once at a time.
-    let Built { random, memory } = unsafe { &mut *user.cast::<Built>() };
+    // SAFETY: `builder` passes a pointer that is valid until the run has ended, and the runtime runs the program once at a time.
+    let BuilderState { random, memory } = unsafe { &mut *user.cast::<BuilderState>() };
     let mut task = 0;
     for _ in 0..random.below(20) {
         let (mut func_id, mut kind) = (
@@ -65,7 +65,7 @@ unsafe extern "C" fn build(building: *mut OpaqueBuilder, user: *mut c_void) -> i
         }
         let count = count_of(&args);
         let numbers = [task, task - 1, 0, -1, 3, i32::MAX, i32::MIN];
-        // SAFETY: the arguments are there, and the place is writable.
+        // SAFETY: the arguments are there, and the result pointer is valid for writes.
         checked(unsafe {
             builder::pto_builder_add_task(
                 building,
@@ -84,13 +84,13 @@ unsafe extern "C" fn build(building: *mut OpaqueBuilder, user: *mut c_void) -> i
         let published = if random.below(8) == 0 { random.one_of(&numbers) } else { task };
         checked(builder::pto_builder_publish(building, published));
         let (at, mut word) = (memory.at + 4 * random.below(2000) as u64, 0);
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { builder::pto_builder_read_u32(building, at, &raw mut word) });
     }
     random.one_of(&[0, 0, 0, 1, -1])
 }
 
-impl World {
+impl HandlePools {
     /// A kernel of the library with words that may be wrong.
     pub(super) fn with_library(&self, choices: &mut Choices<'_>) {
         let chosen = self.choose(&self.streams, choices);
@@ -121,7 +121,7 @@ impl World {
         let mut random = choices.more();
         tell(format_args!("device {:#x}: a graph", chosen.0));
         let mut made = null_mut();
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         checked(unsafe { graph::pto_graph_create(&raw mut made) });
         let is_of_library = random.below(2) == 0;
         let tasks = random.below(12);
@@ -133,7 +133,7 @@ impl World {
             };
             let func_id = i32::try_from(func_id).unwrap_or(-1);
             let (count, mut task) = (count_of(&words), 0);
-            // SAFETY: the words are there, and the place is writable.
+            // SAFETY: the words are there, and the result pointer is valid for writes.
             checked(unsafe {
                 graph::pto_graph_add_task(made, func_id, kind, words.as_ptr(), count, &raw mut task)
             });
@@ -142,7 +142,7 @@ impl World {
         }
         let options = RunOptions { run_budget_ns: RUN_NS, ..RunOptions::default() };
         let mut report = MaybeUninit::<RunReport>::uninit();
-        // SAFETY: the options are valid, and the place is writable.
+        // SAFETY: the options are valid, and the result pointer is valid for writes.
         let status = unsafe {
             run::pto_run_graph(chosen.raw(), made, &raw const options, report.as_mut_ptr())
         };
@@ -160,9 +160,9 @@ impl World {
             return;
         }
         tell(format_args!("device {:#x}: a builder program", chosen.0));
-        let built: &'static mut Built =
-            Box::leak(Box::new(Built { random, memory: block(&chosen) }));
-        let user: *mut Built = built;
+        let built: &'static mut BuilderState =
+            Box::leak(Box::new(BuilderState { random, memory: block(&chosen) }));
+        let user: *mut BuilderState = built;
         // SAFETY: the name is a text, and what the program gets lives for ever.
         checked(unsafe {
             builder::pto_register_builder(chosen.raw(), c"wrong".as_ptr(), Some(build), user.cast())
@@ -196,7 +196,7 @@ impl World {
             0..=2 => {
                 let bytes = changed(WORKLOADS, &mut random);
                 let text = text(&bytes);
-                // SAFETY: it is a text, and the place is writable.
+                // SAFETY: it is a text, and the result pointer is valid for writes.
                 unsafe { program::pto_program_of_text(text.as_ptr(), &raw mut made) }
             }
             3 => of_file(&mut random, &mut made),
@@ -207,15 +207,16 @@ impl World {
         }
         let mut described = Vec::new();
         for number in 0..8 {
-            let mut place = MaybeUninit::<TensorDescription>::zeroed();
-            // SAFETY: the place is writable.
-            if checked(unsafe { program::pto_program_tensor(made, number, place.as_mut_ptr()) })
-                != 0
+            let mut described_tensor = MaybeUninit::<TensorDescription>::zeroed();
+            // SAFETY: the result pointer is valid for writes.
+            if checked(unsafe {
+                program::pto_program_tensor(made, number, described_tensor.as_mut_ptr())
+            }) != 0
             {
                 break;
             }
             // SAFETY: it was written.
-            described.push(unsafe { place.assume_init() });
+            described.push(unsafe { described_tensor.assume_init() });
         }
         for tensor in &described {
             let name = tensor.name.as_ptr();
@@ -246,7 +247,7 @@ impl World {
             }
         }
         let mut loaded = null_mut();
-        // SAFETY: the place is writable.
+        // SAFETY: the result pointer is valid for writes.
         let status = unsafe { program::pto_program_load(session.raw(), made, &raw mut loaded) };
         if Self::check(status, &[&session]) == 0 {
             self.run_loaded(&stream, loaded, &described, &mut random);
@@ -259,7 +260,7 @@ impl World {
 
     fn run_loaded(
         &self,
-        stream: &Chosen,
+        stream: &ChosenHandle,
         loaded: *mut program::OpaqueLoadedProgram,
         described: &[TensorDescription],
         random: &mut Mutator,
@@ -339,7 +340,7 @@ fn of_file(random: &mut Mutator, made: &mut *mut program::OpaqueProgram) -> i32 
     let path = std::env::temp_dir().join(format!("pto-fuzz-{}-{thread}.ptop", std::process::id()));
     std::fs::write(&path, &file).expect("a file is written");
     let name = text(path.as_os_str().as_encoded_bytes());
-    // SAFETY: it is a text, and the place is writable.
+    // SAFETY: it is a text, and the result pointer is valid for writes.
     let status = unsafe { program::pto_program_read(name.as_ptr(), made) };
     std::fs::remove_file(&path).unwrap_or_default();
     status

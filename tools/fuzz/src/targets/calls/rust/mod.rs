@@ -120,13 +120,13 @@ impl OpenStream {
 }
 
 /// What a thread keeps until it ends.
-enum Kept {
+enum ThreadObject {
     Stream(#[expect(dead_code, reason = "dropped at the end of the thread")] Arc<OpenStream>),
     Session(#[expect(dead_code, reason = "dropped at the end of the thread")] Arc<OpenSession>),
     Event(Arc<Event>),
 }
 
-impl Drop for Kept {
+impl Drop for ThreadObject {
     fn drop(&mut self) {
         if let Self::Event(event) = self {
             let _: Result<(), _> = event.synchronize_within(MOMENT);
@@ -135,11 +135,11 @@ impl Drop for Kept {
 }
 
 thread_local! {
-    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<ThreadObject>> = const { RefCell::new(Vec::new()) };
 }
 
 /// All objects.
-pub(super) struct World {
+pub(super) struct ObjectPools {
     settings: Settings,
     devices: Pool<Mutex<Device>>,
     sessions: Pool<OpenSession>,
@@ -155,7 +155,7 @@ pub(super) struct World {
     marks: Pool<StreamMark>,
 }
 
-impl World {
+impl ObjectPools {
     pub(super) fn open(settings: Settings, choices: &mut Choices<'_>) -> Self {
         let world = Self {
             settings,
@@ -250,8 +250,8 @@ impl World {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&stream));
     }
 
-    /// A place in the memory of a session; seldom one that is nowhere.
-    fn place(of: &Common, bytes: u64, choices: &mut Choices<'_>) -> GmAddr {
+    /// An address in the memory of a session; seldom an invalid one.
+    fn address_in(of: &Common, bytes: u64, choices: &mut Choices<'_>) -> GmAddr {
         let base = of.memory.address().0;
         match choices.byte() {
             0..=9 => GmAddr(choices.one_of(&[0, 1, u64::MAX, 1 << 63, u64::MAX - 7])),
@@ -348,8 +348,10 @@ impl World {
     fn copy(&self, choices: &mut Choices<'_>) {
         let Some(of) = self.streams.any(choices) else { return };
         let (stream, bytes) = (&of.stream, Self::bytes(choices));
-        let (to, from) =
-            (Self::place(&of.common, bytes, choices), Self::place(&of.common, bytes, choices));
+        let (to, from) = (
+            Self::address_in(&of.common, bytes, choices),
+            Self::address_in(&of.common, bytes, choices),
+        );
         let what = choices.byte() % 8;
         tell(format_args!("{stream:?}: copy {what} of {bytes} bytes from {from:?} to {to:?}"));
         let host = self.hosts.any(choices);
@@ -419,7 +421,7 @@ impl World {
     fn value(&self, choices: &mut Choices<'_>) {
         let Some(of) = self.streams.any(choices) else { return };
         let stream = &of.stream;
-        let at = Self::place(&of.common, 8, choices);
+        let at = Self::address_in(&of.common, 8, choices);
         let test = choices.one_of(&[ValueTest::EQUAL, ValueTest::AND]);
         let flag = self.flags.any(choices);
         tell(format_args!("{stream:?}: flag or word at {at:?}"));
@@ -507,8 +509,10 @@ impl World {
             _ => {
                 let Some(recording) = self.recordings.any(choices) else { return };
                 of.common.disturb();
-                let bound =
-                    (Self::place(&of.common, 8, choices), Self::place(&of.common, 8, choices));
+                let bound = (
+                    Self::address_in(&of.common, 8, choices),
+                    Self::address_in(&of.common, 8, choices),
+                );
                 let bindings = [bound];
                 let bindings = &bindings[..usize::from(choices.byte() % 2)];
                 of.check(stream.launch_recording(&recording, bindings));
@@ -575,14 +579,14 @@ impl World {
                 let _: Option<bool> = mark.map(|mark| mark.is_passed() && stream.has(&mark));
             }
             11 => drop(self.streams.take(choices)),
-            12 => KEPT.with_borrow_mut(|kept| kept.push(Kept::Stream(Arc::clone(&of)))),
+            12 => KEPT.with_borrow_mut(|kept| kept.push(ThreadObject::Stream(Arc::clone(&of)))),
             13 => {
                 let event = self.events.any(choices);
-                KEPT.with_borrow_mut(|kept| kept.extend(event.map(Kept::Event)));
+                KEPT.with_borrow_mut(|kept| kept.extend(event.map(ThreadObject::Event)));
             }
             14 => {
                 let of = self.sessions.any(choices);
-                KEPT.with_borrow_mut(|kept| kept.extend(of.map(Kept::Session)));
+                KEPT.with_borrow_mut(|kept| kept.extend(of.map(ThreadObject::Session)));
             }
             _ => scarce::begin(u32::from(choices.byte() % 3)),
         }
@@ -704,7 +708,7 @@ impl World {
         }
     }
 
-    /// A run that cannot have the thread that it needs leaves no core behind that looks at memory of others.
+    /// A run that cannot have the thread that it needs leaves no core that reads memory of others.
     fn run_without_threads() {
         tell(format_args!("a run without the thread that reads traces"));
         let mut device = Self::device(7, 64 << 20).expect("a device opens");
@@ -790,7 +794,7 @@ fn run_options() -> RunOptions {
     RunOptions { aicpu_instances: 2, ..RunOptions::default() }
 }
 
-impl Door for World {
+impl Door for ObjectPools {
     fn call(&self, choices: &mut Choices<'_>) {
         match choices.byte() % 32 {
             0..=4 => self.launch(choices),

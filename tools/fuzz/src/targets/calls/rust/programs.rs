@@ -1,4 +1,4 @@
-//! Programs, graph files, workloads and groups: files with a few bytes changed, tensors that do not fit, transfers that nobody answers.
+//! Programs, graph files, workloads and groups: files with a few bytes changed, tensors that do not fit, transfers without a partner.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,16 @@ use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec, TensorVie
 use pto_host::group::{Group, GroupOptions};
 use pto_host::stitch::{Inputs, ProgramStream, StitchError, Stitcher, Tensor};
 use pto_host::workload::{WorkloadBindings, WorkloadRun};
-use pto_host::workloads::program::{Format, Layout, Place, Program, TensorDescription, seal};
+use pto_host::workloads::program::{
+    Format, MemorySpace, Program, TensorDescription, TensorLayout, seal,
+};
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::{Workload, plan};
 use pto_host::{DeviceOptions, GraphImage, HostGraph, Hosting, RunOptions, Session};
 
 use super::super::play::tell;
 use super::super::words::{self, Block};
-use super::{MOMENT, World, run_options};
+use super::{MOMENT, ObjectPools, run_options};
 use crate::Mutator;
 use crate::choices::Choices;
 
@@ -49,7 +51,7 @@ fn changed(files: &[&[u8]], random: &mut Mutator) -> Vec<u8> {
     if random.below(2) == 0 { file.to_vec() } else { random.mutate(file, other) }
 }
 
-impl World {
+impl ObjectPools {
     pub(super) fn program(&self, choices: &mut Choices<'_>) {
         let Some(of) = self.sessions.any(choices) else { return };
         let mut random = choices.more();
@@ -180,8 +182,11 @@ fn tensor_for(
         1 => shape = vec![random.edge()],
         2 => dtype = random.one_of(&[DType::U8, DType::F16, DType::I64]),
         3 => {
-            layout =
-                Layout { place: Place::Device, format: Format::RowMajor, padding: random.edge() }
+            layout = TensorLayout {
+                memory: MemorySpace::Device,
+                format: Format::RowMajor,
+                padding: random.edge(),
+            }
         }
         _ => (),
     }
@@ -192,7 +197,7 @@ fn tensor_for(
     stream.zeros(dtype, &shape, &layout)
 }
 
-/// The graph of a file, whose tensors are in this memory, or partly behind it.
+/// The graph of a file, whose tensors are in this memory, or partly after it.
 fn graph_of_file(
     session: &Session,
     memory: Block,
@@ -255,7 +260,7 @@ fn graph_with_transfers(group: &Group, rank: u32, random: &mut Mutator) -> Optio
         let extents = [random.one_of(&[1, 8, 16, 16, 1024, u32::MAX])];
         let view = TensorView::dense(GmAddr(at), ElementType::F32, &extents);
         let (peer, slot) = (random.small(4), random.small(5));
-        let place = RemotePlace {
+        let remote = RemotePlace {
             rank: peer,
             window: random.small(2),
             offset: if random.below(8) == 0 { random.edge() } else { 64 },
@@ -264,8 +269,8 @@ fn graph_with_transfers(group: &Group, rank: u32, random: &mut Mutator) -> Optio
         let transfer = match random.below(6) {
             0 => communicator.send_transfer(&view, peer, slot),
             1 => communicator.receive_transfer(&view, peer, slot),
-            2 => communicator.put_transfer(&view, place, (slot > 1).then_some(signal)),
-            3 => communicator.get_transfer(place, &view),
+            2 => communicator.put_transfer(&view, remote, (slot > 1).then_some(signal)),
+            3 => communicator.get_transfer(remote, &view),
             4 => communicator.signal_transfer(peer, signal),
             _ => communicator.wait_transfer(signal),
         };

@@ -1,14 +1,14 @@
-//! Builders beside plans in one launch of a simulated device: the programs of a stream that overlaps.
+//! Builders and plans that run concurrently in one launch of a simulated device: the programs of a stream that overlaps.
 //!
 //! What a builder submits with tensors is ordered to the other programs by them, tile by tile. A builder may also touch memory that the runtime cannot see: a
-//! word of a task is an address, a scope derives no edges, the builder reads an element while it builds. Alone in its launch that is its own business. Beside others, [`Part`]
-//! stands in front of the runtime and keeps the order: before the first such task it submits a **gate**, which uses all tensors of the program, each such task waits for the gate,
-//! and a gate behind the builder waits for all of them. So these tasks begin when the programs before have done with the tensors, and whoever uses the tensors later waits for them.
+//! word of a task is an address, a scope derives no edges, the builder reads an element while it builds. A builder that is alone in its launch may do so. In a launch with other programs, [`LaunchBranch`]
+//! wraps the runtime and keeps the order: before the first such task it submits a **gate**, which uses all tensors of the program, each such task waits for the gate,
+//! and a gate after the builder waits for all of them. So these tasks begin when the earlier programs have finished with the tensors, and later users of the tensors wait for them.
 //!
 //! ```text
-//! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs behind
+//! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs after
 //! ```
-//! What the host writes of such a builder (`host/src/stitch/beside_words.rs`) stands in the memory of the device, and the orchestration words of the launch name it
+//! What the host writes of such a builder (`host/src/stitch/beside_words.rs`) is in the memory of the device, and the orchestration words of the launch name it
 //! ([`orch::BUILDER`]).
 
 use std::cell::RefCell;
@@ -26,14 +26,14 @@ use pto_graph::{
     TaskDesc, TensorTask, TensorView, link_and_publish,
 };
 
-/// A builder of a run that streams, for whoever runs programs of a set on it.
+/// A builder of a run that streams. Programs of a set run on it.
 pub(crate) trait HostedStream: StreamBuilder + HostedBuilder {}
 
 impl<G: StreamBuilder + HostedBuilder> HostedStream for G {}
 
 type Args = [u64; orch::COUNT];
 
-/// Whether a launch has other builders beside plans.
+/// Whether a launch has other builders in addition to plans.
 pub(crate) fn has_builders(args: &[u64]) -> bool {
     let parts: &[Args] = own(args).as_chunks().0;
     parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER)
@@ -47,7 +47,7 @@ fn own(args: &[u64]) -> &[u64] {
 /// Runs the parts of a launch, each with `run`, by the symbol of its builder.
 pub(crate) fn build(
     stream: &mut dyn HostedStream,
-    run: impl Fn(u64, &mut Part<'_>) -> Option<Result<(), BuildError>>,
+    run: impl Fn(u64, &mut LaunchBranch<'_>) -> Option<Result<(), BuildError>>,
 ) -> Result<(), BuildError> {
     let parts: Vec<Args> = own(stream.orch_args()).as_chunks().0.to_vec();
     let own = own(stream.orch_args()).len();
@@ -55,8 +55,8 @@ pub(crate) fn build(
     let (mut group, _) = GroupWords::decode(stream.orch_args())?;
     for (number, part) in (0..).zip(parts) {
         let (symbol, mut part) = match part[orch::PLAN_WORDS] {
-            orch::BUILDER => Part::of_builder(stream, GmAddr(part[orch::PLAN]))?,
-            _ => (pto_graph::symbol(BUILDER), Part::of_plan(stream, part)),
+            orch::BUILDER => LaunchBranch::of_builder(stream, GmAddr(part[orch::PLAN]))?,
+            _ => (pto_graph::symbol(BUILDER), LaunchBranch::of_plan(stream, part)),
         };
         if in_group {
             group.part = number;
@@ -69,15 +69,15 @@ pub(crate) fn build(
 }
 
 /// One part of a launch: the runtime, as the builder of this part sees it.
-pub(crate) struct Part<'p> {
+pub(crate) struct LaunchBranch<'p> {
     stream: RefCell<&'p mut dyn HostedStream>,
     args: Vec<u64>,
     /// `None`: a plan, whose tasks hide nothing.
-    order: Option<Order>,
+    order: Option<MemoryGate>,
 }
 
-/// How what a builder hides is ordered.
-struct Order {
+/// Orders the tasks of a builder that use memory which the runtime does not see.
+struct MemoryGate {
     /// Where the words stand.
     at: GmAddr,
     gate_kernel: (FuncId, CoreKind),
@@ -90,7 +90,7 @@ struct Order {
     is_recording: bool,
 }
 
-impl Order {
+impl MemoryGate {
     /// The words at an address: the builder's symbol, its arguments, and the order.
     fn read(stream: &dyn HostedStream, at: GmAddr) -> Result<(u64, Vec<u64>, Self), Fault> {
         let mut words = Words { at: at.0 };
@@ -124,7 +124,7 @@ impl Order {
 
     /// Whether the runtime takes a view for another tensor than that of the program, or does not look at it.
     fn hides_view(&self, view: &TensorView<'_>) -> bool {
-        // Nobody else has a tensor of the heap.
+        // A tensor of the heap belongs to this program alone.
         let is_own = view.heap().depth != 0;
         !(is_own || self.derives() && self.is_known(view))
     }
@@ -170,17 +170,17 @@ impl Order {
     }
 }
 
-impl<'p> Part<'p> {
+impl<'p> LaunchBranch<'p> {
     fn of_plan(stream: &'p mut dyn HostedStream, args: Args) -> Self {
         Self { stream: RefCell::new(stream), args: args.to_vec(), order: None }
     }
 
     fn of_builder(stream: &'p mut dyn HostedStream, at: GmAddr) -> Result<(u64, Self), Fault> {
-        let (symbol, args, order) = Order::read(stream, at)?;
+        let (symbol, args, order) = MemoryGate::read(stream, at)?;
         Ok((symbol, Self { stream: RefCell::new(stream), args, order: Some(order) }))
     }
 
-    /// Nothing more comes: what is behind this part waits for what it hid.
+    /// Nothing more comes: what follows this branch waits for the tasks that use hidden memory.
     fn end(self) -> Result<(), Fault> {
         match self.order {
             Some(order) if !order.hidden.is_empty() => {
@@ -207,13 +207,13 @@ impl<'p> Part<'p> {
         Ok(order.gate)
     }
 
-    /// As the gate, and waits until everybody before this part has done with the tensors.
+    /// As the gate, and waits until all programs before this branch have finished with the tensors.
     fn wait_at_gate(&mut self) -> Result<(), Fault> {
         self.gate()?;
         let Some(order) = &self.order else { return Ok(()) };
         let (mark, stream) = (order.mark(), self.stream.get_mut());
         let symbol = stream.get(&mark, &[0])?;
-        // Whoever writes it waits for the gate, which reads it.
+        // The gate reads the mark, so a writer of the mark waits for the gate.
         stream.set(&mark, &[0], symbol)
     }
 
@@ -242,7 +242,7 @@ impl<'p> Part<'p> {
         self.order.is_some() && self.stream.borrow().has_word(GmAddr(word & !3))
     }
 
-    /// Reads an element of a tensor of the program when everybody before this part has written it; `None`: no tensor of the program has it.
+    /// Reads an element of a tensor of the program when all programs before this branch have written it; `None`: no tensor of the program has it.
     fn element_of_tensor(
         &self,
         address: GmAddr,
@@ -307,7 +307,7 @@ impl<'p> Part<'p> {
     }
 }
 
-impl GraphBuilder for Part<'_> {
+impl GraphBuilder for LaunchBranch<'_> {
     fn orch_args(&self) -> &[u64] {
         &self.args
     }
@@ -359,21 +359,21 @@ impl GraphBuilder for Part<'_> {
     }
 }
 
-impl HostedBuilder for Part<'_> {
+impl HostedBuilder for LaunchBranch<'_> {
     fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
         Some(self)
     }
 
-    /// Whoever reads the memory by itself cannot be kept in order.
+    /// `None`: a program that reads the memory directly cannot be ordered.
     fn arena(&self) -> Option<GmWindow<'_>> {
         None
     }
 }
 
-impl StreamBuilder for Part<'_> {
+impl StreamBuilder for LaunchBranch<'_> {
     fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
         match op {
-            // The edges of a gate are derived: it has to stand in front of a scope that derives none.
+            // The edges of a gate are derived: it has to are in front of a scope that derives none.
             StreamOp::OpenScope(mode) if mode != DependencyMode::DERIVED && !self.records() => {
                 self.gate()?;
             }

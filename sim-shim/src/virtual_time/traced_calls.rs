@@ -1,6 +1,6 @@
 //! Notes the calls of a builder program, so that the machine can charge their time and check them.
 //!
-//! A builder is a plain function over [`GraphBuilder`]; the firmware's builder stands below this one. The notes
+//! A builder is a plain function over [`GraphBuilder`]; the firmware's builder is below this one. The notes
 //! travel by a thread-local list, because a set of builders is shared and cannot hold the state of a run; the
 //! machine empties it whenever the builder publishes, on the same thread.
 
@@ -21,7 +21,7 @@ use pto_graph::{
 use super::digest::Digest;
 use super::group::Submitted;
 use super::inject::INJECTED_ERROR;
-use super::paths::{Access, Does};
+use super::paths::{Does, TensorAccess};
 
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) enum Note {
     /// What a task does to a tensor.
     Access {
         slot: u32,
-        access: Access,
+        access: TensorAccess,
     },
     /// A task waits for another one, which the program has named.
     After {
@@ -87,26 +87,26 @@ thread_local! {
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
     /// Collective calls that have begun, if they are followed, and how many of them are open.
     static COLLECTIVES: RefCell<Option<(Vec<Submitted>, usize)>> = const { RefCell::new(None) };
-    /// What a builder program has been told so far, if that is wanted.
-    static TOLD: Cell<Option<Digest>> = const { Cell::new(None) };
+    /// The results that a builder program has got so far, if they are wanted.
+    static HISTORY: Cell<Option<Digest>> = const { Cell::new(None) };
 }
 
 /// What a task that has no slot yet depends on.
 enum Depends {
-    On(Access),
+    On(TensorAccess),
     After(TaskId),
 }
 
-/// Whether what the program is told is kept: its stack is a function of that.
+/// Whether the results of the program's calls are kept: its stack is a function of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CallHistory {
     Forgotten,
     Kept,
 }
 
 /// Forgets what an earlier run left, and lets the builder fail at its task number `fail_at`.
-pub(super) fn reset(fail_at: Option<u32>, told: Told) {
-    TOLD.set((told == Told::Kept).then(Digest::new));
+pub(super) fn reset(fail_at: Option<u32>, history: CallHistory) {
+    HISTORY.set((history == CallHistory::Kept).then(Digest::new));
     NOTES.with_borrow_mut(Vec::clear);
     OF_RANGE.with_borrow_mut(VecDeque::clear);
     FAIL_AT.set(fail_at);
@@ -118,7 +118,7 @@ pub(super) fn follow_collectives(follows: bool) {
     COLLECTIVES.set(follows.then(|| (Vec::new(), 0)));
 }
 
-/// Hands the collective calls that have begun to `take`, and forgets them.
+/// Passes the collective calls that have begun to `take`, and forgets them.
 pub(super) fn take_collectives(take: impl FnMut(&Submitted)) {
     COLLECTIVES.with_borrow_mut(|noted| {
         if let Some((calls, _)) = noted {
@@ -135,7 +135,7 @@ pub(super) struct Noted {
     fail_at: Option<u32>,
     has_failed: bool,
     collectives: Option<(Vec<Submitted>, usize)>,
-    told: Option<Digest>,
+    history: Option<Digest>,
 }
 
 impl Noted {
@@ -145,7 +145,7 @@ impl Noted {
         self.fail_at = FAIL_AT.replace(self.fail_at);
         self.has_failed = HAS_FAILED.replace(self.has_failed);
         COLLECTIVES.with_borrow_mut(|noted| mem::swap(noted, &mut self.collectives));
-        self.told = TOLD.replace(self.told);
+        self.history = HISTORY.replace(self.history);
     }
 }
 
@@ -154,13 +154,13 @@ pub(super) fn take_failure() -> bool {
     HAS_FAILED.take()
 }
 
-/// Hands the notes to `take`, in order, and forgets them.
+/// Passes the notes to `take`, in order, and forgets them.
 #[inline(never)]
 pub(super) fn drain(take: impl FnMut(Note)) {
     NOTES.with_borrow_mut(|notes| notes.drain(..).for_each(take));
 }
 
-/// Hands what the next task of a range on tensors depends on to `take`. It has this slot.
+/// Passes what the next task of a range on tensors depends on to `take`. It has this slot.
 pub(super) fn take_task_of_range(slot: u32, take: impl FnMut(Note)) {
     let task = OF_RANGE.with_borrow_mut(VecDeque::pop_front).unwrap_or_default();
     let noted = task.into_iter().map(|depends| match depends {
@@ -170,18 +170,18 @@ pub(super) fn take_task_of_range(slot: u32, take: impl FnMut(Note)) {
     noted.for_each(take);
 }
 
-/// What the program has been told so far, as one number.
+/// The results that the program has got so far, as one number.
 #[inline(never)]
-pub(super) fn told() -> u128 {
-    TOLD.get().map_or(0, Digest::number)
+pub(super) fn history() -> u128 {
+    HISTORY.get().map_or(0, Digest::number)
 }
 
-/// The program is told something. Its calls follow from what it was told before, and need not be noted.
+/// A call of the program returns this result. The program's calls follow from earlier results, and need not be recorded.
 #[inline]
-fn tell(what: impl Hash) {
-    if let Some(mut digest) = TOLD.get() {
+fn record(what: impl Hash) {
+    if let Some(mut digest) = HISTORY.get() {
         what.hash(&mut digest);
-        TOLD.set(Some(digest));
+        HISTORY.set(Some(digest));
     }
 }
 
@@ -198,7 +198,8 @@ fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMo
         return;
     }
     let access = |arg: &Arg<'_>| access_of(arg, arg.tensor()?);
-    let predicate = task.block_shape.when().map(|when| Access::of(when.element(), Does::Read));
+    let predicate =
+        task.block_shape.when().map(|when| TensorAccess::of(when.element(), Does::Read));
     for access in task.args.iter().filter_map(access).chain(predicate) {
         note(Note::Access { slot, access });
     }
@@ -215,25 +216,25 @@ fn depends(range: &TensorRange<'_>, index: u32, derives: bool) -> Vec<Depends> {
 }
 
 /// What an argument does to this part of its tensor, if edges are derived from it.
-fn access_of(arg: &Arg<'_>, view: &TensorView<'_>) -> Option<Access> {
+fn access_of(arg: &Arg<'_>, view: &TensorView<'_>) -> Option<TensorAccess> {
     match arg {
-        Arg::In(_) => Some(Access::of(view, Does::Read)),
-        Arg::Out(_) | Arg::InOut(_) => Some(Access::of(view, Does::Write)),
+        Arg::In(_) => Some(TensorAccess::of(view, Does::Read)),
+        Arg::Out(_) | Arg::InOut(_) => Some(TensorAccess::of(view, Does::Write)),
         Arg::NoDep(_) | Arg::Scalar(_) | Arg::BoundScalar(_) => None,
     }
 }
 
 /// Notes that a task reads or writes a tensor. A search compares states, of which that is no part.
-fn note_access(slot: u32, access: Access) {
-    if TOLD.get().is_none() {
+fn note_access(slot: u32, access: TensorAccess) {
+    if HISTORY.get().is_none() {
         note(Note::Access { slot, access });
     }
 }
 
 /// A set of builders whose calls are noted.
-pub(super) struct Tapped<B>(pub(super) std::sync::Arc<B>);
+pub(super) struct TracedBuilders<B>(pub(super) std::sync::Arc<B>);
 
-impl<B: BuilderSet> BuilderSet for Tapped<B> {
+impl<B: BuilderSet> BuilderSet for TracedBuilders<B> {
     fn names(&self) -> &[&str] {
         self.0.names()
     }
@@ -243,7 +244,7 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         symbol: u64,
         graph: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        let mut graph = TappedGraph::over(graph);
+        let mut graph = TracedGraph::over(graph);
         let built = self.0.build(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
@@ -257,13 +258,13 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        let mut graph = TappedGraph::over(stream);
+        let mut graph = TracedGraph::over(stream);
         let built = self.0.build_stream(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
 }
 
-struct TappedGraph<'g, G> {
+struct TracedGraph<'g, G> {
     graph: &'g mut G,
     added: u32,
     has_failed: bool,
@@ -272,17 +273,17 @@ struct TappedGraph<'g, G> {
     modes: Vec<DependencyMode>,
 }
 
-impl<'g, G> TappedGraph<'g, G> {
+impl<'g, G> TracedGraph<'g, G> {
     const fn over(graph: &'g mut G) -> Self {
         Self { graph, added: 0, has_failed: false, is_recording: false, modes: Vec::new() }
     }
 
-    /// Whether the tensor map is told of the tensors of tasks.
+    /// Whether the tensor map gets the tensors of tasks.
     fn derives(&self) -> bool {
         self.modes.last() != Some(&DependencyMode::MANUAL)
     }
 
-    /// How many of a task's arguments the tensor map is asked about, or told of.
+    /// How many of a task's arguments the tensor map looks up or inserts.
     fn derived_from(&self, args: &[Arg<'_>]) -> usize {
         if !self.derives() {
             return 0;
@@ -294,7 +295,7 @@ impl<'g, G> TappedGraph<'g, G> {
     /// One more chain, unless the builder is to fail there.
     fn added_chain(&mut self, id: TaskId, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.count_task()?;
-        tell((id.slot, id.generation));
+        record((id.slot, id.generation));
         let task = chain.links().first().map(|link| link.task());
         let func_and_kind = task.map_or(0, |task| func_and_kind(task.func_id, task.kind));
         let (slot, words, kernels) = (id.slot, chain.words(), chain.kernels());
@@ -315,7 +316,7 @@ impl<'g, G> TappedGraph<'g, G> {
     /// One more chain, of a template, unless the builder is to fail there.
     fn added_template(&mut self, id: TaskId, template: &ChainTemplate) -> Result<TaskId, Fault> {
         self.count_task()?;
-        tell((id.slot, id.generation));
+        record((id.slot, id.generation));
         let task = template.task();
         let (slot, words, kernels) = (id.slot, template.word_count(), template.kernels().into());
         let func_and_kind = func_and_kind(task.func_id, task.kind);
@@ -335,7 +336,7 @@ impl<'g, G> TappedGraph<'g, G> {
     }
 }
 
-impl<G: GraphBuilder> TappedGraph<'_, G> {
+impl<G: GraphBuilder> TracedGraph<'_, G> {
     /// Submits what is published later.
     #[inline]
     fn add(
@@ -358,14 +359,14 @@ impl<G: GraphBuilder> TappedGraph<'_, G> {
     #[inline]
     fn add_tensors(&mut self, task: &TensorTask<'_>) -> Result<Option<TaskId>, Fault> {
         if self.is_recording {
-            tell(1_u8);
+            record(1_u8);
             return self.add(TaskDesc::Tensors(task), None);
         }
         self.count_task()?;
         let Some(id) = self.add(TaskDesc::Tensors(task), None)? else { return Ok(None) };
         note_task(id, task.args.len(), self.derived_from(task.args), (task.func_id, task.kind));
         // A search compares states, of which the paths are no part.
-        if TOLD.get().is_none() {
+        if HISTORY.get().is_none() {
             note_dependencies(id.slot, task, self.modes.last().copied());
         }
         Ok(Some(id))
@@ -396,7 +397,7 @@ impl<G: GraphBuilder> TappedGraph<'_, G> {
     /// A chain with a predicate reads its element.
     fn note_predicate(&self, id: TaskId, when: Option<&Predicate<'_>>) {
         if let Some(predicate) = when.filter(|_| self.derives()) {
-            note_access(id.slot, Access::of(predicate.element(), Does::Read));
+            note_access(id.slot, TensorAccess::of(predicate.element(), Does::Read));
         }
     }
 
@@ -406,7 +407,7 @@ impl<G: GraphBuilder> TappedGraph<'_, G> {
         bindings: &Bindings<'_>,
     ) -> Result<Option<TaskId>, Fault> {
         (0..recording.tasks).try_for_each(|_| self.count_task())?;
-        tell(5_u8);
+        record(5_u8);
         self.graph.submit_desc(Submission::new(TaskDesc::Replay(recording, bindings)))
     }
 
@@ -425,7 +426,7 @@ impl<G: GraphBuilder> TappedGraph<'_, G> {
         range: &TensorRange<'_>,
         ids: &mut [TaskId],
     ) -> Result<Option<TaskId>, Fault> {
-        if TOLD.get().is_none() && range.check(ids.len()).is_ok() {
+        if HISTORY.get().is_none() && range.check(ids.len()).is_ok() {
             let tasks = (0..range.tasks()).map(|index| depends(range, index, self.derives()));
             OF_RANGE.set(tasks.collect());
         }
@@ -450,7 +451,7 @@ impl<G: GraphBuilder> TappedGraph<'_, G> {
         let submitted = submit(self.graph, ids)?;
         if submitted.is_some() {
             self.added = added;
-            ids.iter().for_each(|id| tell((id.slot, id.generation)));
+            ids.iter().for_each(|id| record((id.slot, id.generation)));
         }
         Ok(submitted)
     }
@@ -461,20 +462,20 @@ fn func_and_kind(func_id: FuncId, kind: CoreKind) -> u32 {
 }
 
 fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, CoreKind)) {
-    tell((id.slot, id.generation));
+    record((id.slot, id.generation));
     let func_and_kind = func_and_kind(func_id, kind);
     note(Note::Add { slot: id.slot, replayed: false, args, tensors, func_and_kind });
 }
 
-impl<G: GraphBuilder> HostedBuilder for TappedGraph<'_, G> {}
+impl<G: GraphBuilder> HostedBuilder for TracedGraph<'_, G> {}
 
-impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
+impl<G: GraphBuilder> GraphBuilder for TracedGraph<'_, G> {
     fn orch_args(&self) -> &[u64] {
         self.graph.orch_args()
     }
 
-    /// The calls of which a submission consists are noted one by one: the task, its edges, its publish. A builder that takes a range at once tells the
-    /// machine of each task itself.
+    /// The calls of which a submission consists are noted one by one: the task, its edges, its publish. A builder that takes a range at once reports to the
+    /// machine each task itself.
     #[inline]
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let Submission { desc, after, when, publish } = submission;
@@ -500,7 +501,7 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         let outcome = self.graph.add_edge(producer, consumer)?;
         let (generation, consumer) = (producer.generation, consumer.slot);
         note(Note::Edge { producer: producer.slot, generation, consumer, outcome });
-        tell(outcome == EdgeOutcome::Added);
+        record(outcome == EdgeOutcome::Added);
         Ok(outcome)
     }
 
@@ -509,9 +510,9 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         if self.is_recording {
             return self.graph.publish(task);
         }
-        // Before the call: the machine looks when the firmware tells it of the publish.
+        // Before the call: the machine looks when the firmware reports the publish.
         note(Note::Publish(task.slot));
-        tell(0_u8);
+        record(0_u8);
         self.graph.publish(task)
     }
 
@@ -529,14 +530,14 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         note(Note::Read);
         let word = self.graph.read_u32(address)?;
-        tell(word);
+        record(word);
         Ok(word)
     }
 
     fn read_u64(&self, address: GmAddr) -> Result<u64, Fault> {
         note(Note::Read);
         let word = self.graph.read_u64(address)?;
-        tell(word);
+        record(word);
         Ok(word)
     }
 
@@ -545,24 +546,24 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     }
 }
 
-impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
+impl<G: StreamBuilder> StreamBuilder for TracedGraph<'_, G> {
     fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
         match op {
             StreamOp::BeginRecording(_) => {
                 self.is_recording = true;
-                tell(3_u8);
+                record(3_u8);
             }
             StreamOp::EndRecording => {
                 self.is_recording = false;
-                tell(4_u8);
+                record(4_u8);
             }
             StreamOp::Get(..) => {
                 note(Note::Read);
-                tell(6_u8);
+                record(6_u8);
             }
             StreamOp::Set(..) => {
                 note(Note::Read);
-                tell(7_u8);
+                record(7_u8);
             }
             StreamOp::BeginCollective(call) => note_collective(call, self.is_recording),
             StreamOp::EndCollective => end_collective(),
@@ -572,14 +573,14 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         match (op, done) {
             (StreamOp::OpenScope(mode), OpResult::Scope(scope)) => {
                 self.modes.push(mode);
-                tell(scope.serial);
+                record(scope.serial);
             }
             (StreamOp::CloseScope(_), _) => {
-                tell(2_u8);
+                record(2_u8);
                 self.modes.pop();
             }
-            (_, OpResult::Tensor(view)) => tell(view.base().0),
-            (_, OpResult::Value(value)) => tell(value),
+            (_, OpResult::Tensor(view)) => record(view.base().0),
+            (_, OpResult::Value(value)) => record(value),
             _ => {}
         }
         Ok(done)

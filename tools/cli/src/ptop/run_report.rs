@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use super::judge::Judged;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::output::answer_beside;
+use crate::output::answer_with_failures;
 use crate::text::{counted, duration, grouped, table};
 
-/// What is told of a run.
-pub(crate) struct Told {
+/// What is reported of a run.
+pub(crate) struct RunSummary {
     pub(crate) program: String,
     pub(crate) loops: u64,
     /// The tensors that were given, with how many of their elements are NaN.
@@ -44,15 +44,15 @@ pub(crate) struct Files {
 }
 
 /// Answers; a result that is wrong, or memory that is left, is a failure.
-pub(crate) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
-    let is_right = told.judged.iter().all(|one| one.is_right) && told.left_bytes == 0;
-    let exit = match (is_right, told.files.unwritten.is_empty()) {
+pub(crate) fn answer_run(json: bool, summary: &RunSummary) -> Result<Exit, Failure> {
+    let is_right = summary.judged.iter().all(|one| one.is_right) && summary.left_bytes == 0;
+    let exit = match (is_right, summary.files.unwritten.is_empty()) {
         (false, _) => Exit::Wrong,
         (true, false) => Exit::Internal,
         (true, true) => Exit::Pass,
     };
-    let unwritten: Vec<_> = told.files.unwritten.iter().collect();
-    answer_beside(Form::from(json), exit, &unwritten, || text(told), || as_json(told))
+    let unwritten: Vec<_> = summary.files.unwritten.iter().collect();
+    answer_with_failures(Form::from(json), exit, &unwritten, || text(summary), || as_json(summary))
 }
 
 /// How many elements are NaN.
@@ -74,42 +74,42 @@ fn nans(tensor: &HostTensor) -> u64 {
 fn spread(times: &[Duration]) -> [Duration; 3] {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
-    let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
+    let at = |index: usize| sorted.get(index).copied().unwrap_or_default();
     [at(0), at(sorted.len() / 2), at(sorted.len().saturating_sub(1))]
 }
 
-fn text(told: &Told) -> String {
+fn text(summary: &RunSummary) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
-    row("program", format!("{}, {}", told.program, counted(told.loops, "run")));
-    told.facts.iter().for_each(|(name, fact)| row(name, fact.clone()));
-    let [least, median, most] = spread(&told.times).map(duration);
+    row("program", format!("{}, {}", summary.program, counted(summary.loops, "run")));
+    summary.facts.iter().for_each(|(name, fact)| row(name, fact.clone()));
+    let [least, median, most] = spread(&summary.times).map(duration);
     row("a run", format!("{median} (from {least} to {most} on this machine)"));
-    if let Some(time) = told.virtual_time {
+    if let Some(time) = summary.virtual_time {
         row("all runs", format!("{} of virtual time", duration(time)));
     }
-    for (name, value) in told.counters.all().into_iter().filter(|(_, value)| *value > 0) {
+    for (name, value) in summary.counters.all().into_iter().filter(|(_, value)| *value > 0) {
         row(name, grouped(value));
     }
-    let leak = match told.left_bytes {
+    let leak = match summary.left_bytes {
         0 => "everything was given back".to_owned(),
         bytes => format!("{} bytes were NOT given back", grouped(bytes)),
     };
     row("device memory", leak);
-    for (name, nan) in told.given.iter().filter(|(_, nan)| *nan > 0) {
+    for (name, nan) in summary.given.iter().filter(|(_, nan)| *nan > 0) {
         row("given", format!("{name}: {} of its values are NaN", grouped(*nan)));
     }
-    for (name, tensor) in &told.outputs {
+    for (name, tensor) in &summary.outputs {
         let nans = match nans(tensor) {
             0 => String::new(),
             nan => format!(", {} of its values are NaN", grouped(nan)),
         };
         row("gives", format!("{name} {}{:?}{nans}", tensor.dtype(), tensor.shape()));
     }
-    for one in &told.judged {
+    for one in &summary.judged {
         row(if one.is_right { "PASS" } else { "FAIL" }, judged_text(one));
     }
-    told.files.saved.iter().for_each(|path| row("saved", path.clone()));
+    summary.files.saved.iter().for_each(|path| row("saved", path.clone()));
     table(&rows, &[])
 }
 
@@ -135,14 +135,14 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn as_json(told: &Told) -> Value {
-    let counters: Map<String, Value> = told
+fn as_json(summary: &RunSummary) -> Value {
+    let counters: Map<String, Value> = summary
         .counters
         .all()
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
-    let [least, median, most] = spread(&told.times).map(nanoseconds);
+    let [least, median, most] = spread(&summary.times).map(nanoseconds);
     let judged = |one: &Judged| {
         json!({
             "name": one.name,
@@ -156,17 +156,17 @@ fn as_json(told: &Told) -> Value {
     };
     let output = |(name, tensor): &(String, HostTensor)| json!({ "name": name, "dtype": tensor.dtype().name(), "shape": tensor.shape(), "nan": nans(tensor) });
     json!({
-        "program": told.program,
-        "loops": told.loops,
-        "facts": told.facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone().into())).collect::<Map<_, _>>(),
-        "outputs": told.outputs.iter().map(output).collect::<Vec<_>>(),
-        "compared": told.judged.iter().map(judged).collect::<Vec<_>>(),
+        "program": summary.program,
+        "loops": summary.loops,
+        "facts": summary.facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone().into())).collect::<Map<_, _>>(),
+        "outputs": summary.outputs.iter().map(output).collect::<Vec<_>>(),
+        "compared": summary.judged.iter().map(judged).collect::<Vec<_>>(),
         "counters": counters,
         "run_ns": { "least": least, "median": median, "most": most },
-        "virtual_ns": told.virtual_time.map(nanoseconds),
-        "left_bytes": told.left_bytes,
-        "saved": told.files.saved,
-        "unwritten": told.files.unwritten.iter().map(Failure::message).collect::<Vec<_>>(),
+        "virtual_ns": summary.virtual_time.map(nanoseconds),
+        "left_bytes": summary.left_bytes,
+        "saved": summary.files.saved,
+        "unwritten": summary.files.unwritten.iter().map(Failure::message).collect::<Vec<_>>(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::ranks::{Ended, Job, SharedPhase};
+use super::ranks::{CampaignResult, RankJob, SharedPhase};
 use super::tally::Tally;
 use crate::args::SoakArgs;
 use crate::errors::{Exit, Failure};
@@ -24,10 +24,10 @@ pub(crate) struct Kind<'a> {
 /// A seed that failed, in which phase, what was wrong, and the command that runs it again.
 type Finding = (&'static str, u64, String, String);
 
-/// Makes this rank's part of a campaign. One rank tells what all have found.
+/// Makes this rank's part of a campaign. One rank reports what all have found.
 pub(crate) fn share(
     args: &SoakArgs,
-    job: &mut Job,
+    job: &mut RankJob,
     phases: &[SharedPhase<'_>],
     kind: &Kind<'_>,
 ) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn share(
     if !ended.is_teller {
         return Ok(ended.lost.map_or(Exit::Pass, |_| Exit::Fault));
     }
-    let (place, wall) = (job.place(), start.elapsed());
+    let (description, wall) = (job.description(), start.elapsed());
     let findings = findings(&ended, kind);
     let exit = match (findings.is_empty(), ended.lost.is_some(), ended.left) {
         (false, ..) => Exit::Wrong,
@@ -51,26 +51,26 @@ pub(crate) fn share(
     answer(
         Form::from(args.json),
         exit,
-        || text(&place, &ended, &findings, kind, wall) + &how_to_go_on(args, &ended),
-        || as_json(&place, &ended, &findings, kind, wall),
+        || text(&description, &ended, &findings, kind, wall) + &how_to_go_on(args, &ended),
+        || as_json(&description, &ended, &findings, kind, wall),
     )
 }
 
-fn findings(ended: &Ended, kind: &Kind<'_>) -> Vec<Finding> {
+fn findings(ended: &CampaignResult, kind: &Kind<'_>) -> Vec<Finding> {
     let of = |(phase, tally): &(&'static str, Tally)| {
         let phase = *phase;
-        let told = |seed: &u64| {
+        let with_replay = |seed: &u64| {
             let (what, command) = (kind.again)(phase, *seed);
             (phase, *seed, what, command)
         };
-        tally.failed.iter().map(told).collect::<Vec<_>>()
+        tally.failed.iter().map(with_replay).collect::<Vec<_>>()
     };
     ended.tallies.iter().flat_map(of).collect()
 }
 
 fn text(
-    place: &str,
-    ended: &Ended,
+    description: &str,
+    ended: &CampaignResult,
     findings: &[Finding],
     kind: &Kind<'_>,
     wall: Duration,
@@ -86,14 +86,14 @@ fn text(
     };
     let right: Vec<_> = (1..head.len()).collect();
     let rows: Vec<_> = [head].into_iter().chain(ended.tallies.iter().map(row)).collect();
-    let mut text = format!("{place}, {}\n{}", duration(wall), table(&rows, &right));
+    let mut text = format!("{description}, {}\n{}", duration(wall), table(&rows, &right));
     for (phase, _, what, command) in findings {
         text += &format!("\n{phase}: {what}\n  to replay it: {command}\n");
     }
     text
 }
 
-fn how_to_go_on(args: &SoakArgs, ended: &Ended) -> String {
+fn how_to_go_on(args: &SoakArgs, ended: &CampaignResult) -> String {
     let why = match &ended.lost {
         Some(lost) => lost.to_string(),
         None if ended.left > 0 => "Not all seeds were tried".to_owned(),
@@ -107,8 +107,8 @@ fn how_to_go_on(args: &SoakArgs, ended: &Ended) -> String {
 }
 
 fn as_json(
-    place: &str,
-    ended: &Ended,
+    description: &str,
+    ended: &CampaignResult,
     findings: &[Finding],
     kind: &Kind<'_>,
     wall: Duration,
@@ -129,7 +129,7 @@ fn as_json(
         })
     });
     json!({
-        "group": place,
+        "group": description,
         "phases": phases.collect::<Vec<_>>(),
         "seeds_left": ended.left,
         "lost": ended.lost.as_ref().map(ToString::to_string),

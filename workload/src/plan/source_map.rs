@@ -1,8 +1,8 @@
 //! Which words of a plan are which loop, kernel and argument: what a fault names.
 
-/// A part of a plan.
+/// Some words of a plan, and what they were compiled from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct SourceSpan {
     /// Its first word.
     start: usize,
     /// The loops around it, the kernel and the argument.
@@ -13,17 +13,17 @@ pub(super) struct Part {
 
 /// The parts, in the order of their words. A part ends where the next one begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
-    parts: Vec<Part>,
+pub struct SourceMap {
+    parts: Vec<SourceSpan>,
     around: Vec<String>,
 }
 
-impl Places {
-    /// Places from their parts: the first word, the loops with kernel and argument, and the loop variables in scope; in the order of the
+impl SourceMap {
+    /// A map from its parts: the first word, the loops with kernel and argument, and the loop variables in scope; in the order of the
     /// words.
     #[must_use]
     pub fn of_parts(parts: Vec<(usize, String, Vec<String>)>) -> Self {
-        let part = |(start, text, vars)| Part { start, text, vars };
+        let part = |(start, text, vars)| SourceSpan { start, text, vars };
         Self { parts: parts.into_iter().map(part).collect(), around: Vec::new() }
     }
 
@@ -42,7 +42,7 @@ impl Places {
         self.around.pop();
     }
 
-    /// The part that begins next is told by this alone. Returns what was around it, which [`put_back`](Self::put_back) wants.
+    /// The part that begins next is described by this text alone. Returns the texts around it, which [`put_back`](Self::put_back) wants.
     pub(super) fn set_aside(&mut self, text: String) -> Vec<String> {
         std::mem::replace(&mut self.around, vec![text])
     }
@@ -58,12 +58,12 @@ impl Places {
             [] => "the root".to_owned(),
             around => around.join(", "),
         };
-        self.parts.push(Part { start, text, vars: vars.to_vec() });
+        self.parts.push(SourceSpan { start, text, vars: vars.to_vec() });
     }
 
     /// The part of a word; `None`: it is one of the header, a tensor or a kernel.
-    pub(super) fn of(&self, at: usize) -> Option<&Part> {
-        let behind = self.parts.partition_point(|part| part.start <= at);
-        self.parts.get(behind.checked_sub(1)?)
+    pub(super) fn of(&self, at: usize) -> Option<&SourceSpan> {
+        let after = self.parts.partition_point(|part| part.start <= at);
+        self.parts.get(after.checked_sub(1)?)
     }
 }

@@ -1,12 +1,12 @@
-//! Where in a tree a run is.
+//! The loop variables of a position in a tree.
 
 /// The loop variables in scope, outermost first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct LoopScope {
     vars: Vec<(String, i64)>,
 }
 
-impl Place {
+impl LoopScope {
     pub(super) fn len(&self) -> usize {
         self.vars.len()
     }
@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for LoopScope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.vars.is_empty() {
             return f.write_str("the root");

@@ -6,12 +6,12 @@ use pto_abi::{Fault, TaskId};
 
 use super::contributions::{Reduced, Submitted};
 use super::net::{Leave, VirtualNet};
-use crate::group::{Posted, RunPort, Span, Transfer, TransferError};
+use crate::group::{ByteRange, Posted, RunPort, Transfer, TransferError};
 use crate::virtual_time::digest::Keyed;
 
 /// Which rank a machine is, of which group.
 #[derive(Clone)]
-pub struct SeatOf {
+pub struct NetEndpoint {
     /// The group's network.
     pub net: Arc<VirtualNet>,
     /// The rank.
@@ -19,8 +19,8 @@ pub struct SeatOf {
 }
 
 /// See the file.
-pub(in crate::virtual_time) struct GroupSeat {
-    of: SeatOf,
+pub(in crate::virtual_time) struct GroupMember {
+    of: NetEndpoint,
     port: RunPort,
     horizon_ns: u64,
     under_way: Keyed<u64, TaskId>,
@@ -29,8 +29,8 @@ pub(in crate::virtual_time) struct GroupSeat {
     follows: bool,
 }
 
-impl GroupSeat {
-    pub(in crate::virtual_time) fn new(of: SeatOf, port: RunPort) -> Self {
+impl GroupMember {
+    pub(in crate::virtual_time) fn new(of: NetEndpoint, port: RunPort) -> Self {
         let (under_way, follows) = (Keyed::default(), of.net.follows());
         Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None, follows }
     }
@@ -93,10 +93,10 @@ impl GroupSeat {
         (finished, effect_ns)
     }
 
-    /// The run is over, at `now_ns`, with this fault if there was one: the others are told.
+    /// The run is over, at `now_ns`, with this fault if there was one: the other ranks learn it.
     pub(in crate::virtual_time) fn leave(self, now_ns: u64, fault: Option<Fault>) {
-        let told = self.failure.as_ref().map(ToString::to_string);
-        let cause = fault.map(|fault| told.unwrap_or_else(|| fault.name().to_owned()));
+        let text = self.failure.as_ref().map(ToString::to_string);
+        let cause = fault.map(|fault| text.unwrap_or_else(|| fault.name().to_owned()));
         self.of.net.leave(self.of.rank, now_ns, cause);
     }
 
@@ -128,7 +128,7 @@ fn resolve(posted: &Posted, rank: u32) -> Result<Transfer, TransferError> {
         words.ok_or_else(|| refused("the words of the task are none of a transfer".to_owned()))?;
     if let Some((at, unit)) = transfer.count {
         // SAFETY: the builder has checked that the view is in GM; who writes the count has completed.
-        let count = unsafe { Span { address: at.0, bytes: 4 }.read_u32() }.unwrap_or(0);
+        let count = unsafe { ByteRange { address: at.0, bytes: 4 }.read_u32() }.unwrap_or(0);
         let bytes = u64::from(count).checked_mul(unit).filter(|bytes| *bytes <= transfer.bytes);
         let has = transfer.bytes;
         transfer.bytes = bytes.ok_or_else(|| {
