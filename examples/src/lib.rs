@@ -48,7 +48,7 @@ mod group_tests;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 
-/// The table of examples: one row each. From it come the programs of the simulator ([`ExampleBuilders`](crate::Builders)) and of both
+/// The table of examples: one row each. From it come the programs of the simulator ([`ExampleBuilders`](crate::ExampleBuilders)) and of both
 /// images, and what the command line and the tests offer ([`host::EXAMPLES`](crate::host)).
 ///
 /// ```text

@@ -16,7 +16,7 @@ pub struct ParseError {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
     Name(String),
-    /// As it is there, without a sign.
+    /// As it is written, without a sign.
     Number(String),
     Value(u16),
     Mark(&'static str),

@@ -67,7 +67,7 @@ pub(crate) fn with_lengths(seed: u64, lengths: [usize; 4]) -> Outcome<Program> {
         ends.extend([i32::try_from(begin)?, i32::try_from(end)?]);
         for row in begin..end {
             let result = &mut expected[row * WIDTH..(row + 1) * WIDTH];
-            one_query((&wide(&q), &wide(&keys), &wide(&values)), row, begin..end, result);
+            one_query(&wide(&q), &wide(&keys), &wide(&values), row, begin..end, result);
         }
         begin = end;
     }
@@ -84,7 +84,9 @@ pub(crate) fn with_lengths(seed: u64, lengths: [usize; 4]) -> Outcome<Program> {
 
 /// The same for one query, in `f64`.
 fn one_query(
-    (q, keys, values): (&[f64], &[f64], &[f64]),
+    q: &[f64],
+    keys: &[f64],
+    values: &[f64],
     row: usize,
     sequence: std::ops::Range<usize>,
     result: &mut [f64],

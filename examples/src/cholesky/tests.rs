@@ -68,7 +68,7 @@ fn more_than_is_remembered() {
 const MATRIX: GmAddr = GmAddr(0x1000_0000);
 
 /// The graph of a matrix of so many rows.
-fn graph((n, tile): (u64, u64), part: u64) -> Submitted {
+fn graph(n: u64, tile: u64, part: u64) -> Submitted {
     let [n, tile, chained] = [n, tile, part].map(|size| Size::new(size).unwrap());
     let args = Args { matrix: MATRIX, status: GmAddr(0x2000_0000), n, tile, chained };
     DryRun::new(&args.words()).of(build).unwrap()
@@ -78,7 +78,7 @@ fn graph((n, tile): (u64, u64), part: u64) -> Submitted {
 #[test]
 fn a_kernel_has_the_rows_of_its_tile() {
     for (n, tile) in [(37, 8), (41, 8)] {
-        for task in graph((n, tile), 16).tasks {
+        for task in graph(n, tile, 16).tasks {
             let (changed, reads) = accesses(&task);
             let row = (changed - MATRIX.0) / 4 / n;
             // After the tensors; of a factor there are two, and one is no tile.
@@ -92,12 +92,12 @@ fn a_kernel_has_the_rows_of_its_tile() {
 fn the_size_of_the_graph_is_exact() {
     for part in [1, 2, 3, 5, 16] {
         for columns in [1, 2, 3, 5, 6, 17, 32] {
-            let found = graph((columns, 1), part).size();
+            let found = graph(columns, 1, part).size();
             assert_eq!(found, graph_size(columns, part), "{columns} columns, parts of {part}");
         }
     }
     for (columns, part) in [(70, 16), (40, 1)] {
-        let found = graph((columns, 1), part).size();
+        let found = graph(columns, 1, part).size();
         let (least, room) = (graph_size(columns, part), room(columns, part));
         assert!((least.edges + 1..=room.edges).contains(&found.edges), "{columns} columns");
     }
@@ -107,7 +107,7 @@ fn the_size_of_the_graph_is_exact() {
 #[test]
 fn every_access_is_behind_those_before() {
     for (columns, part) in [(1, 1), (9, 1), (9, 2), (9, 4), (9, 16), (20, 16), (35, 1)] {
-        let graph = graph((columns, 1), part);
+        let graph = graph(columns, 1, part);
         let mut predecessors = Predecessors::default();
         let (mut writers, mut readers) = (HashMap::new(), HashMap::<u64, Vec<usize>>::new());
         for (number, task) in graph.tasks.iter().enumerate() {

@@ -194,7 +194,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     })
 }
 
-/// The tensors of the layer: what is between its stages is on the heap of a scope.
+/// The tensors of the layer: those between its stages are on the heap of a scope.
 pub(crate) struct LayerTensors<'s> {
     /// `[batch, hidden]`, all four.
     pub(crate) x: TensorView<'s>,
@@ -334,7 +334,7 @@ impl DecoderStream<'_, '_> {
         let tokens = args.tokens(stream, request)?;
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
         let mut copied = StageTasks::new();
-        self.extend_cache(stream, (request, tokens, table), (after, &mut copied))?;
+        self.extend_cache(stream, request, tokens, table, after, &mut copied)?;
         let cache = args.cache(Cut::of_one_head(args.chained).run);
         for kv_head in 0..args.kv_heads.get() {
             let heads = (kv_head * args.rows.get(), args.rows.get());
@@ -367,8 +367,11 @@ impl DecoderStream<'_, '_> {
     fn extend_cache<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        (request, tokens, table): (u64, u64, GmAddr),
-        (after, copied): (&[TaskId], &mut StageTasks),
+        request: u64,
+        tokens: u64,
+        table: GmAddr,
+        after: &[TaskId],
+        copied: &mut StageTasks,
     ) -> Result<(), BuildError> {
         let args = self.args;
         let (block, slot) = args.last_place(stream, tokens, table)?;

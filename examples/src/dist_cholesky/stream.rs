@@ -100,7 +100,8 @@ impl Rank<'_> {
     fn spread<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        (row, col): (u64, u64),
+        row: u64,
+        col: u64,
         needs: impl Fn(u64) -> bool,
     ) -> Result<(), BuildError> {
         let tag = extent(row * self.count + col)?;
@@ -123,7 +124,7 @@ impl Rank<'_> {
             let first = col * self.args.tile.get();
             submit(stream, &library::cholesky_potrf(&tile, &status, width, width, first).task())?;
         }
-        self.spread(stream, (col, col), |rank| self.grid.needs_diagonal(rank, col))
+        self.spread(stream, col, col, |rank| self.grid.needs_diagonal(rank, col))
     }
 
     fn solve<G: StreamBuilder>(&self, stream: &mut G, col: u64) -> Result<(), BuildError> {
@@ -135,7 +136,7 @@ impl Rank<'_> {
                 let trsm = library::cholesky_trsm(&diagonal, &tile, rows, width, width, width);
                 submit(stream, &trsm.task())?;
             }
-            self.spread(stream, (row, col), |rank| self.grid.needs(rank, row, col))?;
+            self.spread(stream, row, col, |rank| self.grid.needs(rank, row, col))?;
         }
         Ok(())
     }

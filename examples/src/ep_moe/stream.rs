@@ -157,7 +157,7 @@ impl<'a, 's> Travel<'a, 's> {
             )?;
         }
         for rank in 0..self.ranks {
-            self.compute(stream, local, rank, (&remote, gate, up))?;
+            self.compute(stream, local, rank, &remote, gate, up)?;
         }
         let back = self.back_of(local)?;
         if !is_alone {
@@ -209,7 +209,9 @@ impl<'a, 's> Travel<'a, 's> {
         stream: &mut G,
         local: u64,
         rank: u64,
-        (remote, gate, up): (&RemoteTokens<'_>, TensorView<'_>, TensorView<'_>),
+        remote: &RemoteTokens<'_>,
+        gate: TensorView<'_>,
+        up: TensorView<'_>,
     ) -> Result<(), BuildError> {
         let args = self.layer.args;
         let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
@@ -221,7 +223,7 @@ impl<'a, 's> Travel<'a, 's> {
         for cols in tiles(inner, args.tile_n.non_zero()) {
             let (gate, up) = (part(gate, 1, cols)?, part(up, 1, cols)?);
             for (weights, to) in [(args.wg, gate), (args.wu, up)] {
-                let weights = matrix_of(weights, self.own, local, (hidden, inner))?;
+                let weights = matrix_of(weights, self.own, local, hidden, inner)?;
                 let weights = part(weights, 1, cols)?;
                 let product = library::moe_matmul(
                     &rows, &weights, &to, &count, cols.1, hidden, hidden, inner, inner,
@@ -233,7 +235,7 @@ impl<'a, 's> Travel<'a, 's> {
             submit(stream, &gated.task().when(&has_guests))?;
         }
         for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let weights = matrix_of(args.wd, self.own, local, (inner, hidden))?;
+            let weights = matrix_of(args.wd, self.own, local, inner, hidden)?;
             let (weights, results) = (part(weights, 1, cols)?, part(results, 1, cols)?);
             let product = library::moe_matmul(
                 &gate, &weights, &results, &count, cols.1, inner, inner, hidden, hidden,

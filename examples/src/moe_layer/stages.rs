@@ -77,7 +77,8 @@ pub(crate) fn matrix_of(
     all: GmAddr,
     experts: Size,
     number: u64,
-    (rows, cols): (u64, u64),
+    rows: u64,
+    cols: u64,
 ) -> Result<TensorView<'static>, BuildError> {
     let all = floats(all, &[experts.get() * rows, cols])?;
     Ok(part(all, 0, (number * rows, rows))?)

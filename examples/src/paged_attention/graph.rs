@@ -126,12 +126,12 @@ fn submit<G: GraphBuilder>(
 ) -> Result<(), BuildError> {
     let mut updates = [None; ROWS];
     for (row, update) in rows.iter().zip(&mut updates) {
-        *update = row.submit_blocks(graph, 0..row.blocks() - row.rest(), (&[], None))?;
+        *update = row.submit_blocks(graph, 0..row.blocks() - row.rest(), &[], None)?;
     }
     for rest in (1..run as u64).rev() {
         for (row, update) in rows.iter().zip(&updates).filter(|(row, _)| row.rest() == rest) {
             let end = row.blocks();
-            row.submit_blocks(graph, end - rest..end, (&[], *update))?;
+            row.submit_blocks(graph, end - rest..end, &[], *update)?;
         }
     }
     Ok(())

@@ -153,18 +153,19 @@ impl RequestHeads<'_> {
         graph: &mut G,
         after: &[TaskId],
     ) -> Result<Option<TaskId>, BuildError> {
-        self.submit_blocks(graph, 0..self.blocks(), (after, None))
+        self.submit_blocks(graph, 0..self.blocks(), after, None)
     }
 
     /// Submits the chains of these blocks, the first of which begins a run. They wait for `after`, and the updates for `last`, the last one of the blocks
     /// before. Returns the last update.
-    // A call of its own: what it keeps of a run is on the stack of no other builder.
+    // A function of its own, so that its data is on the stack of no other builder.
     #[inline(never)]
     pub(crate) fn submit_blocks<G: GraphBuilder>(
         &self,
         graph: &mut G,
         blocks: Range<u64>,
-        (after, mut last): (&[TaskId], Option<TaskId>),
+        after: &[TaskId],
+        mut last: Option<TaskId>,
     ) -> Result<Option<TaskId>, BuildError> {
         let size = self.cache.block_size.get();
         let mut run = BlockRange { first: blocks.start, ..BlockRange::default() };

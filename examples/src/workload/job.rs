@@ -96,8 +96,8 @@ fn whole_tensors(
 ) -> Result<Vec<bool>, Error> {
     let workload = file.checked.workload();
     let of = |number, tensor: &WorkloadTensor| {
-        if (0..size).any(|rank| workload.is_whole_at(number, (rank, size))) {
-            return Ok(workload.is_whole_at(number, (rank, size)));
+        if (0..size).any(|rank| workload.is_whole_at(number, rank, size)) {
+            return Ok(workload.is_whole_at(number, rank, size));
         }
         Err(invalid!(
             "no rank has all of the tensor '{}' after a run, so that nothing can be compared; give each rank a tensor of its own to write",

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pto_sim_shim::group::{ByteRange, Move, Over, Transfer, TransferError, TransferMatcher};
+use pto_sim_shim::group::{ByteRange, Move, Transfer, TransferError, TransferId, TransferMatcher};
 
 use super::transport::{Completion, Place, Transport};
 
@@ -52,14 +52,14 @@ impl Net {
         // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. Both ends are
         // arguments of tasks that are under way, or in a window: by the edges nobody else uses the bytes in a way that conflicts.
         unsafe { found.source.copy_to(found.target) };
-        let mut over: Vec<Over> = found.over.into_iter().flatten().collect();
+        let mut over: Vec<TransferId> = found.over.into_iter().flatten().collect();
         if let Some(signal) = found.signal {
             self.exchange.signalled(found.from, found.to, signal, &mut over);
         }
         self.note(&over);
     }
 
-    fn note(&mut self, over: &[Over]) {
+    fn note(&mut self, over: &[TransferId]) {
         for (rank, number) in over {
             if let Some(numbers) = self.over.get_mut(*rank as usize) {
                 numbers.push(*number);

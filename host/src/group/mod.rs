@@ -70,7 +70,7 @@ pub use explore::GroupExploration;
 pub use member::Member;
 pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{
-    ByteRange, CallLog, Move, Over, Transfer, TransferError, TransferKind, TransferMatcher,
+    ByteRange, CallLog, Move, Transfer, TransferError, TransferId, TransferKind, TransferMatcher,
     TransferSide, transfer_words,
 };
 pub use pto_sim_shim::virtual_time::group::{

@@ -8,7 +8,7 @@
 //! ```text
 //! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs after
 //! ```
-//! What the host writes of such a builder (`host/src/stitch/beside_words.rs`) is in the memory of the device, and the orchestration words of the launch name it
+//! The host writes the words of such a builder (`host/src/stitch/beside_words.rs`) to the memory of the device, and the orchestration words of the launch have their address
 //! ([`orch::BUILDER`]).
 
 use std::cell::RefCell;
@@ -180,7 +180,7 @@ impl<'p> LaunchBranch<'p> {
         Ok((symbol, Self { stream: RefCell::new(stream), args, order: Some(order) }))
     }
 
-    /// Nothing more comes: what follows this branch waits for the tasks that use hidden memory.
+    /// The end of the branch: what follows it waits for the tasks that use hidden memory.
     fn end(self) -> Result<(), Fault> {
         match self.order {
             Some(order) if !order.hidden.is_empty() => {

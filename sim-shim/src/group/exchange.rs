@@ -23,8 +23,8 @@ use super::calls::CallLog;
 use super::error::{TransferError, TransferSide, transfer_words};
 use super::span::ByteRange;
 
-/// A transfer that is over: the rank that started it, and its number there.
-pub type Over = (u32, u64);
+/// A transfer: the rank that started it, and its number there.
+pub type TransferId = (u32, u64);
 
 /// Bytes to be moved, and what follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Move {
     /// The tag of the send and the receive; 0 of others.
     pub tag: u128,
     /// The transfers to complete when the bytes have arrived.
-    pub over: [Option<Over>; 2],
+    pub over: [Option<TransferId>; 2],
     /// A slot of rank `to`, and what is added to it when they are there.
     pub signal: Option<(u32, u64)>,
 }
@@ -126,9 +126,9 @@ impl TransferMatcher {
     /// It cannot be, or the other side does not agree.
     pub fn start(
         &mut self,
-        (rank, number): Over,
+        (rank, number): TransferId,
         transfer: &Transfer,
-        (moves, over): (&mut Vec<Move>, &mut Vec<Over>),
+        (moves, over): (&mut Vec<Move>, &mut Vec<TransferId>),
     ) -> Result<(), TransferError> {
         let local = ByteRange { address: transfer.local.0, bytes: transfer.bytes };
         if transfer.peer as usize >= self.ranks.len() {
@@ -192,7 +192,7 @@ impl TransferMatcher {
         from: u32,
         to: u32,
         (slot, value): (u32, u64),
-        over: &mut Vec<Over>,
+        over: &mut Vec<TransferId>,
     ) {
         let Some(run) = self.ranks.get(from as usize).map(|state| state.run) else { return };
         let Some(state) = self.ranks.get_mut(to as usize) else { return };
@@ -278,10 +278,10 @@ impl TransferMatcher {
 
     fn send(
         &mut self,
-        (rank, number): Over,
+        (rank, number): TransferId,
         transfer: &Transfer,
         span: ByteRange,
-        (moves, over): (&mut Vec<Move>, &mut Vec<Over>),
+        (moves, over): (&mut Vec<Move>, &mut Vec<TransferId>),
     ) -> Result<(), TransferError> {
         let meeting = self.meeting(rank, transfer.peer, transfer.tag, rank);
         let side = TransferSide { rank, bytes: span.bytes, stamp: transfer.stamp };
@@ -293,7 +293,7 @@ impl TransferMatcher {
             self.sends.entry(meeting).or_default().push_back(own);
             return Ok(());
         };
-        match meet(meeting, &own, &other, (other.side, side)) {
+        match meet(meeting, &own, &other, other.side, side) {
             Ok(found) => moves.push(found),
             Err(error) => {
                 put_back(&mut self.receives, meeting, other);
@@ -305,7 +305,7 @@ impl TransferMatcher {
 
     fn receive(
         &mut self,
-        (rank, number): Over,
+        (rank, number): TransferId,
         transfer: &Transfer,
         span: ByteRange,
         moves: &mut Vec<Move>,
@@ -317,7 +317,7 @@ impl TransferMatcher {
             self.receives.entry(meeting).or_default().push_back(own);
             return Ok(());
         };
-        let mut found = match meet(meeting, &other, &own, (other.side, side)) {
+        let mut found = match meet(meeting, &other, &own, other.side, side) {
             Ok(found) => found,
             Err(error) => {
                 put_back(&mut self.sends, meeting, other);
@@ -396,7 +396,8 @@ fn meet(
     meeting: Meeting,
     send: &PendingSide,
     receive: &PendingSide,
-    (first, second): (TransferSide, TransferSide),
+    first: TransferSide,
+    second: TransferSide,
 ) -> Result<Move, TransferError> {
     if send.side.bytes != receive.side.bytes || send.side.stamp != receive.side.stamp {
         return Err(TransferError::Mismatch { first, second, tag: meeting.tag });
@@ -414,14 +415,14 @@ fn meet(
 
 #[cfg(test)]
 mod tests {
-    use super::{Move, Over, TransferMatcher};
+    use super::{Move, TransferId, TransferMatcher};
     use crate::group::{ByteRange, Transfer, TransferError, TransferKind};
     use pto_abi::GmAddr;
 
     struct ExchangeHarness {
         exchange: TransferMatcher,
         moves: Vec<Move>,
-        over: Vec<Over>,
+        over: Vec<TransferId>,
     }
 
     impl ExchangeHarness {
@@ -434,7 +435,7 @@ mod tests {
             Self { exchange, moves: Vec::new(), over: Vec::new() }
         }
 
-        fn start(&mut self, of: Over, transfer: &Transfer) -> Result<(), TransferError> {
+        fn start(&mut self, of: TransferId, transfer: &Transfer) -> Result<(), TransferError> {
             self.exchange.start(of, transfer, (&mut self.moves, &mut self.over))
         }
     }

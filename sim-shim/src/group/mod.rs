@@ -16,7 +16,7 @@ mod span;
 pub use crate::clock::now_ns;
 pub use calls::CallLog;
 pub use error::{TransferError, TransferSide, transfer_words};
-pub use exchange::{Move, Over, TransferMatcher};
+pub use exchange::{Move, TransferId, TransferMatcher};
 pub use port::{RunPort, TransferEngine};
 pub use pto_aicpu_fw::transfers::Posted;
 pub use pto_graph::group::{Transfer, TransferKind};

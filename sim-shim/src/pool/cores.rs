@@ -16,14 +16,14 @@ use crate::clock;
 use crate::core_port::{CorePort, UntimedPort};
 use crate::supervisor::Beat;
 
-/// What a thread is lent at once, in time: enough that it does not ask again at once, and little enough that what
+/// Kernels that a thread gets in one handoff, in time: enough that it does not ask again at once, and few enough that what
 /// it has not begun does not wait long.
-const LENT_NS: u64 = 4_000;
+const MAX_HANDOFF_NS: u64 = 4_000;
 /// The same in tasks, at most.
-const MOST_LENT: usize = 16;
+const MAX_HANDOFF_TASKS: usize = 16;
 
-/// What a step of the schedulers runs at most, in time, unless kernels are short: what may be lent does not wait long.
-const STEP_NS: u64 = 16_000;
+/// Kernels that a step of the schedulers runs at most, in time, unless kernels are short: kernels for a handoff do not wait long.
+const MAX_STEP_NS: u64 = 16_000;
 
 /// Every core of a run.
 pub(super) struct RunCores {
@@ -48,7 +48,7 @@ struct Scheduler {
     /// Its number.
     thread: AtomicU32,
     /// Kernels until it times one, if it times single kernels.
-    to_look: AtomicU32,
+    kernels_to_sample: AtomicU32,
     /// 0: its step may run as many tasks as that of a pool of one. It is written only for steps that time single kernels.
     is_limited: AtomicU32,
     sampler: TimingSampler,
@@ -56,9 +56,9 @@ struct Scheduler {
 
 impl Scheduler {
     const fn new(has_others: bool) -> Self {
-        let (thread, to_look) = (AtomicU32::new(0), AtomicU32::new(1));
+        let (thread, kernels_to_sample) = (AtomicU32::new(0), AtomicU32::new(1));
         let (is_limited, sampler) = (AtomicU32::new(0), TimingSampler::new(has_others));
-        Self { thread, to_look, is_limited, sampler }
+        Self { thread, kernels_to_sample, is_limited, sampler }
     }
 
     #[inline]
@@ -113,13 +113,13 @@ impl RunCores {
     #[inline]
     pub(super) fn schedule_by(&self, thread: usize) {
         if thread != 0 {
-            self.scheduler.sampler.watch_closely();
+            self.scheduler.sampler.time_kernels();
         }
         let thread = u32::try_from(thread).unwrap_or(u32::MAX);
         self.scheduler.thread.store(thread, Ordering::Relaxed);
     }
 
-    /// A step of the schedulers begins: on which terms it runs tasks. They are those of a pool of one while kernels are short or expected to be, so that tasks
+    /// Begins a step of the schedulers; returns the terms on which it runs tasks. They are those of a pool of one while kernels are short or expected to be, so that tasks
     /// run in the same order.
     #[inline]
     pub(super) fn begin_step(&self) -> Terms {
@@ -127,25 +127,25 @@ impl RunCores {
             return Terms::ALONE;
         }
         let Scheduler { sampler, is_limited, .. } = &self.scheduler;
-        let has_borrowers = self.is_worth_sharing();
-        if !sampler.is_close() && !has_borrowers {
+        let has_idle_threads = self.is_worth_sharing();
+        if !sampler.times_kernels() && !has_idle_threads {
             sampler.begin_step(clock::now_ns_alone);
             return Terms::ALONE;
         }
-        sampler.watch_closely();
-        let is_short = self.expects_short && !has_borrowers;
+        sampler.time_kernels();
+        let is_short = self.expects_short && !has_idle_threads;
         is_limited.store((!is_short).into(), Ordering::Relaxed);
         if is_short {
             return Terms::ALONE;
         }
-        Terms { most: self.kernels.within(STEP_NS), has_borrowers }
+        Terms { most: self.kernels.within(MAX_STEP_NS), has_borrowers: has_idle_threads }
     }
 
     /// It has run so many tasks.
     #[inline]
     pub(super) fn end_step(&self, tasks: u32) {
         let sampler = &self.scheduler.sampler;
-        if !self.is_alone() && !sampler.is_close() {
+        if !self.is_alone() && !sampler.times_kernels() {
             sampler.end_step(tasks, clock::now_ns_alone, &self.kernels);
         }
     }
@@ -170,35 +170,40 @@ impl RunCores {
 
     /// Whether there are other threads, and kernels are long enough for them.
     #[inline]
-    pub(super) fn has_borrowers(&self) -> bool {
+    pub(super) fn has_idle_threads(&self) -> bool {
         !self.is_alone() && self.is_worth_sharing()
     }
 
-    /// What the run has learned of its kernels.
-    pub(super) fn learned(&self) -> DurationClass {
-        self.kernels.learned()
+    /// How long the kernels of the run are.
+    pub(super) fn duration_class(&self) -> DurationClass {
+        self.kernels.duration_class()
     }
 
-    /// How many dispatches another thread would run.
+    /// How many dispatches the next handoff has; 0: no thread asks for one.
     #[inline]
-    pub(super) fn asked_for(&self) -> usize {
+    pub(super) fn requested_tasks(&self) -> usize {
         if !self.handoffs.is_asked(self.scheduler.thread()) {
             return 0;
         }
-        let count = LENT_NS / self.kernels.mean_ns().max(1);
-        usize::try_from(count).unwrap_or(MOST_LENT).clamp(1, MOST_LENT)
+        let count = MAX_HANDOFF_NS / self.kernels.mean_ns().max(1);
+        usize::try_from(count).unwrap_or(MAX_HANDOFF_TASKS).clamp(1, MAX_HANDOFF_TASKS)
     }
 
-    /// Gives cores that were rung to a thread that asks; returns those that were not taken.
-    pub(super) fn lend(&self, cores: [u64; 2]) -> [u64; 2] {
+    /// Hands cores whose doorbells were rung to a thread that asks; returns those that were not taken.
+    pub(super) fn hand_off(&self, cores: [u64; 2]) -> [u64; 2] {
         self.handoffs.give(self.scheduler.thread(), cores, Share::All)
     }
 
     /// Runs and reports a dispatch that was just written for a free core, on the thread that schedules; whether it was run: not if kernels have proved in this
     /// step to be long enough for others, against what was expected; then it is rung. Nothing is looked up that this thread has just written.
     #[inline(always)]
-    pub(super) fn run_rung(&self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
-        if !self.scheduler.sampler.is_close() {
+    pub(super) fn run_dispatched(
+        &self,
+        worker: u32,
+        lines: &Handshake,
+        dispatch: &Dispatch,
+    ) -> bool {
+        if !self.scheduler.sampler.times_kernels() {
             // Then it is the first one.
             run_at(&self.first, worker, (lines, dispatch));
             return true;
@@ -206,31 +211,36 @@ impl RunCores {
         self.run_and_time(worker, lines, *dispatch)
     }
 
-    /// As `run_rung`, with a kernel timed now and then. The dispatch by value: a reference would keep those that are not timed in memory as well.
+    /// As `run_dispatched`, with a kernel timed now and then. The dispatch by value: a reference would keep those that are not timed in memory as well.
     #[cold]
     #[inline(never)]
     fn run_and_time(&self, worker: u32, lines: &Handshake, dispatch: Dispatch) -> bool {
         let dispatch = (lines, &dispatch);
-        let Scheduler { to_look: left, is_limited, sampler, .. } = &self.scheduler;
+        let Scheduler { kernels_to_sample: left, is_limited, sampler, .. } = &self.scheduler;
         if is_limited.load(Ordering::Relaxed) == 0 && self.is_worth_sharing() {
             self.doorbells.ring(worker);
             return false;
         }
         let thread = self.scheduler.thread();
         let Some(beat) = self.beat_of(thread) else { return false };
-        let mut to_look = left.load(Ordering::Relaxed);
-        let was_timed = self.timed_now_and_then(&mut to_look, || run_at(beat, worker, dispatch));
-        left.store(to_look, Ordering::Relaxed);
+        let mut kernels_to_sample = left.load(Ordering::Relaxed);
+        let was_timed = self.sampled(&mut kernels_to_sample, || run_at(beat, worker, dispatch));
+        left.store(kernels_to_sample, Ordering::Relaxed);
         if was_timed && thread == 0 && self.kernels.are_short() {
-            sampler.relax();
+            sampler.time_steps();
         }
         true
     }
 
     /// Steps the cores that another thread has rung: first looks at all of them, because their lines are in that thread's
     /// cache, and come together as fast as one of them alone.
-    pub(super) fn step_lent(&self, thread: usize, mut cores: [u64; 2], to_look: &mut u32) {
-        let mut found = [const { None::<(u32, Dispatch)> }; MOST_LENT];
+    pub(super) fn step_handed_off(
+        &self,
+        thread: usize,
+        mut cores: [u64; 2],
+        kernels_to_sample: &mut u32,
+    ) {
+        let mut found = [const { None::<(u32, Dispatch)> }; MAX_HANDOFF_TASKS];
         while cores != [0; 2] {
             for entry in &mut found {
                 let Some(worker) = take_one(&mut cores) else { break };
@@ -242,7 +252,7 @@ impl RunCores {
                 }
             }
             for (worker, dispatch) in found.iter_mut().filter_map(Option::take) {
-                self.timed_now_and_then(to_look, || self.run(thread, worker, &dispatch));
+                self.sampled(kernels_to_sample, || self.run(thread, worker, &dispatch));
             }
         }
     }
@@ -256,26 +266,26 @@ impl RunCores {
         beat.no_core();
     }
 
-    /// Steps a core, and times it if it runs a kernel whose turn it is. What a core does before its first kernel says nothing of kernels.
+    /// Steps a core, and times it if it runs a kernel that is to be sampled. A step before the first kernel is not a sample.
     #[inline]
-    pub(super) fn step_and_look(&self, thread: usize, worker: u32, to_look: &mut u32) {
+    pub(super) fn step_and_sample(&self, thread: usize, worker: u32, kernels_to_sample: &mut u32) {
         let mut port = self.ports.get(worker as usize);
         match port.as_mut().and_then(WorkerPort::next_dispatch) {
             Some(dispatch) => {
-                self.timed_now_and_then(to_look, || self.run(thread, worker, &dispatch));
+                self.sampled(kernels_to_sample, || self.run(thread, worker, &dispatch));
             }
             None => self.step(thread, worker),
         }
     }
 
-    /// Whether this one was timed.
+    /// Runs `step`, and times it if the sample period is over; whether it was timed.
     #[inline(always)]
-    fn timed_now_and_then(&self, to_look: &mut u32, step: impl FnOnce()) -> bool {
-        *to_look -= 1;
-        if *to_look == 0 {
+    fn sampled(&self, kernels_to_sample: &mut u32, step: impl FnOnce()) -> bool {
+        *kernels_to_sample -= 1;
+        if *kernels_to_sample == 0 {
             let start_ns = clock::now_ns();
             step();
-            *to_look = self.kernels.add(clock::now_ns() - start_ns);
+            *kernels_to_sample = self.kernels.add(clock::now_ns() - start_ns);
             true
         } else {
             step();

@@ -10,9 +10,9 @@ use pto_abi::sync::{AtomicU32, Ordering};
 use crate::clock;
 
 /// A thread that has not published its CPU.
-const NOWHERE: u32 = u32::MAX;
+const UNKNOWN_CPU: u32 = u32::MAX;
 /// A thread does not move twice within this time: the system may have its reasons, and a move costs some microseconds.
-const REST_NS: u64 = 500_000;
+const MIN_MOVE_INTERVAL_NS: u64 = 500_000;
 
 /// The CPU of one thread; in a cache line of its own, which is written when it changes.
 #[repr(align(64))]
@@ -28,7 +28,7 @@ pub(super) struct CpuMap {
 impl CpuMap {
     /// Of a run for which the calling thread asks.
     pub(super) fn new(threads: usize) -> Self {
-        let threads = (0..threads).map(|_| CpuSlot(AtomicU32::new(NOWHERE))).collect();
+        let threads = (0..threads).map(|_| CpuSlot(AtomicU32::new(UNKNOWN_CPU))).collect();
         Self { threads, caller: current_cpu() }
     }
 
@@ -86,7 +86,7 @@ impl CpuMigration {
     #[cold]
     fn step_aside(&mut self, cpus: &CpuMap, (me, cpu): (usize, u32)) {
         let now_ns = clock::now_ns();
-        if self.moved_ns != 0 && now_ns < self.moved_ns + REST_NS {
+        if self.moved_ns != 0 && now_ns < self.moved_ns + MIN_MOVE_INTERVAL_NS {
             return;
         }
         self.moved_ns = now_ns.max(1);
@@ -127,10 +127,10 @@ pub(super) fn leave(cpus: impl Iterator<Item = u32>) {
         unsafe { libc::CPU_CLR(cpu, &mut elsewhere) };
     }
     // A set without a CPU is refused, and the thread stays where it is.
-    // SAFETY: as above.
+    // SAFETY: the set is a variable of this function and has `bytes` bytes; 0 is the calling thread.
     let refused = unsafe { libc::sched_setaffinity(0, bytes, &raw const elsewhere) };
     if refused == 0 {
-        // SAFETY: as above. These CPUs were allowed a moment ago.
+        // SAFETY: the set is a variable of this function and has `bytes` bytes. These CPUs were allowed a moment ago.
         unsafe { libc::sched_setaffinity(0, bytes, &raw const allowed) };
     }
 }
@@ -140,7 +140,7 @@ pub(super) fn leave(_: impl Iterator<Item = u32>) {}
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
-    use super::{CpuMap, CpuMigration, NOWHERE, current_cpu, leave};
+    use super::{CpuMap, CpuMigration, UNKNOWN_CPU, current_cpu, leave};
 
     #[test]
     fn a_thread_leaves_the_cpu_of_its_caller_and_not_again_at_once() {
@@ -153,7 +153,7 @@ mod tests {
         };
         let mut migration = CpuMigration::default();
         assert!(!moves(&mut migration, || None), "the caller's CPU is not known");
-        assert!(!moves(&mut migration, || Some(NOWHERE)), "the caller is somewhere else");
+        assert!(!moves(&mut migration, || Some(UNKNOWN_CPU)), "the caller is somewhere else");
         // The test's own thread may be moved between its two looks.
         assert!((0..100).any(|_| moves(&mut migration, current_cpu)));
         migration.moved_ns = u64::MAX / 2;
@@ -193,7 +193,7 @@ mod tests {
         assert!((0..100).any(|_| moves(1, 0, &mut second)));
         second.moved_ns = u64::MAX / 2;
         assert!(!moves(1, 0, &mut second), "it has moved just now");
-        assert!(cpus.others(0).all(|cpu| cpu != NOWHERE));
+        assert!(cpus.others(0).all(|cpu| cpu != UNKNOWN_CPU));
         assert_eq!(CpuMap::new(1).note(0), None, "it does not matter for a single thread");
     }
 }

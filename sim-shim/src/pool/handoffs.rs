@@ -1,11 +1,11 @@
 //! Work for idle threads of a pool: a busy thread gives away cores that it has rung but not stepped yet.
 //!
 //! ```text
-//! idle thread:  hungry = 1; looks into its slot now and then
-//! busy thread:  sees hungry = 1, and has cores to give:
-//!               hungry = 0, puts half of the cores into the slot
+//! idle thread:  wants_work = 1; polls its slot now and then
+//! busy thread:  sees wants_work = 1, and has cores to give:
+//!               wants_work = 0, puts half of the cores into the slot
 //! ```
-//! Whether kernels are long enough for that, `worker` knows.
+//! `worker` decides whether kernels are long enough for that.
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ pub(crate) enum Share {
 #[derive(Default)]
 #[repr(align(64))]
 struct HandoffSlot {
-    hungry: AtomicU32,
+    wants_work: AtomicU32,
     cores: [AtomicU64; 2],
 }
 
@@ -37,15 +37,15 @@ impl HandoffSlots {
 
     /// Thread `me` has nothing to do.
     pub(crate) fn ask(&self, me: usize) {
-        if self.slots[me].hungry.load(Ordering::Relaxed) == 0 {
-            self.slots[me].hungry.store(1, Ordering::Relaxed);
+        if self.slots[me].wants_work.load(Ordering::Relaxed) == 0 {
+            self.slots[me].wants_work.store(1, Ordering::Relaxed);
         }
     }
 
     /// Thread `me` has found something itself.
     pub(crate) fn decline(&self, me: usize) {
-        if self.slots[me].hungry.load(Ordering::Relaxed) == 1 {
-            self.slots[me].hungry.store(0, Ordering::Relaxed);
+        if self.slots[me].wants_work.load(Ordering::Relaxed) == 1 {
+            self.slots[me].wants_work.store(0, Ordering::Relaxed);
         }
     }
 
@@ -63,7 +63,7 @@ impl HandoffSlots {
     /// Whether a thread other than `me` has nothing to do.
     #[inline]
     pub(crate) fn is_asked(&self, me: usize) -> bool {
-        self.others(me).any(|slot| slot.hungry.load(Ordering::Relaxed) != 0)
+        self.others(me).any(|slot| slot.wants_work.load(Ordering::Relaxed) != 0)
     }
 
     fn others(&self, me: usize) -> impl Iterator<Item = &HandoffSlot> {
@@ -71,19 +71,20 @@ impl HandoffSlots {
         others.map(|(_, slot)| slot)
     }
 
-    /// Gives a share of `cores` to a hungry thread, if there is one; returns what is left.
+    /// Gives a share of `cores` to a thread that wants work, if there is one; returns what is left.
     pub(crate) fn give(&self, me: usize, cores: [u64; 2], share: Share) -> [u64; 2] {
         let given = if share == Share::All { cores } else { upper_half(cores) };
         if given == [0; 2] {
             return cores;
         }
         for slot in self.others(me) {
-            if slot.hungry.load(Ordering::Relaxed) == 0 {
+            if slot.wants_work.load(Ordering::Relaxed) == 0 {
                 continue;
             }
-            // Relaxed: the exchange only makes sure that one giver feeds this thread.
-            let fed = slot.hungry.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
-            if fed.is_ok() {
+            // Relaxed: the exchange only makes sure that one giver claims this slot.
+            let claimed =
+                slot.wants_work.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
+            if claimed.is_ok() {
                 slot.put(given);
                 return [cores[0] & !given[0], cores[1] & !given[1]];
             }
@@ -129,13 +130,13 @@ mod tests {
     use super::{HandoffSlots, Share, upper_half};
 
     #[test]
-    fn a_hungry_thread_gets_half_once() {
+    fn a_thread_that_wants_work_gets_half_once() {
         let handoffs = HandoffSlots::new(2);
         let cores = [0b11 << 62, 0b11];
-        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "no thread is hungry");
+        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "no thread wants work");
         handoffs.ask(1);
         assert_eq!(handoffs.give(0, cores, Share::Half), [0b11 << 62, 0]);
-        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "it has been fed");
+        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "its request is claimed");
         assert_eq!(handoffs.take(1), [0, 0b11]);
         assert_eq!(handoffs.take(1), [0, 0]);
         handoffs.ask(1);

@@ -1,4 +1,4 @@
-//! The late workers of a run: threads of the pool that have no part in it until kernels are long enough to be lent.
+//! The late workers of a run: threads of the pool that have no part in it until kernels are long enough to be handed off.
 //!
 //! One thread is as fast as several while kernels are short, and faster than several that look for work: a thread that is woken for a run and put to sleep
 //! after it takes some 40 us, and its looks take lines away from the thread that schedules. So the first thread runs alone, and calls the others when

@@ -51,7 +51,7 @@ pub(crate) struct Pool<B> {
     engine: Option<Arc<dyn TransferEngine>>,
     threads: Vec<PoolThread<B>>,
     /// Of the kernels of the last run: those of the next one may be as long.
-    learned: DurationClass,
+    duration_class: DurationClass,
     is_lost: bool,
     /// Why there are fewer threads than there should be.
     thread_error: Option<io::Error>,
@@ -90,7 +90,7 @@ impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
         let doorbell = Arc::default();
         let (engine, threads) = (None, Vec::new());
-        let (learned, is_lost, thread_error) = (DurationClass::Nothing, false, None);
+        let (duration_class, is_lost, thread_error) = (DurationClass::Unknown, false, None);
         Self {
             os_threads,
             memory,
@@ -98,7 +98,7 @@ impl<B: BuilderSet> Pool<B> {
             doorbell,
             engine,
             threads,
-            learned,
+            duration_class,
             is_lost,
             thread_error,
         }
@@ -141,9 +141,13 @@ impl<B: BuilderSet> Host for Pool<B> {
         let os_threads = self.threads.len().min(launch.aicpu_instances as usize).max(1);
         // The first thread; it calls the others.
         let finish = Finish::of(1);
-        let limits =
-            if os_threads > 1 { DurationLimits::of_this_machine() } else { DurationLimits::USUAL };
-        let cores = Arc::new(RunCores::of_launch(launch, os_threads, (limits, self.learned)));
+        let limits = if os_threads > 1 {
+            DurationLimits::of_this_machine()
+        } else {
+            DurationLimits::DEFAULT
+        };
+        let cores =
+            Arc::new(RunCores::of_launch(launch, os_threads, (limits, self.duration_class)));
         let schedulers = Mutex::new(schedulers::of_launch(launch, &cores));
         let engine = self.engine.clone();
         let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
@@ -155,14 +159,14 @@ impl<B: BuilderSet> Host for Pool<B> {
         let others = others.iter().take(os_threads - 1).map(PoolThread::as_late_worker).collect();
         let late_workers = LateWorkers::new(first.handle.thread().clone(), others);
         let job = Arc::new(PoolRunJob { run, schedulers, late_workers });
-        if self.learned == DurationClass::LongEnough || self.engine.is_some() {
+        if self.duration_class == DurationClass::Long || self.engine.is_some() {
             job.call_late_workers();
         }
         // A thread of the pool ends only when its sender is dropped.
         first.jobs.send(job).unwrap_or_default();
         let watched = (&*finish, &*cores.beats());
         self.is_lost |= !supervisor::supervise(launch, 1, watched, supervisor::Clock::Real);
-        self.learned = cores.learned();
+        self.duration_class = cores.duration_class();
         !self.is_lost
     }
 
@@ -229,7 +233,7 @@ fn take_part<B: BuilderSet>(job: &Arc<PoolRunJob<B>>, me: usize) {
                 worked |= schedulers.turn(&mut worker);
             }
         }
-        worked |= worker.run_kept();
+        worked |= worker.run_deferred();
         worker.rest(worked);
     }
     late_workers.wake_present();

@@ -1,27 +1,27 @@
-//! How closely the thread that schedules watches how long kernels are.
+//! When the thread that schedules measures how long kernels are.
 //!
-//! To count the kernels down to the next one that is timed costs a twentieth of an empty task. While kernels are short, the thread counts and times whole
-//! steps of the schedulers instead. A step that took longer than its tasks would with short kernels says only that something took long: from then on single
-//! kernels are timed ([`DurationEstimator`]), until they prove to be short.
+//! Counting the kernels down to the next one that is timed costs a twentieth of an empty task. While kernels are short, the thread counts and times whole
+//! steps of the schedulers instead. After a step that took longer than its tasks would with short kernels, single
+//! kernels are timed ([`DurationEstimator`]), until they are short again.
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
 use super::durations::DurationEstimator;
 
-/// Tasks between two steps that are timed. Up to four times as many after an alarm that was none.
-const TASKS_APART: u32 = 384;
-const MOST_TASKS_APART: u32 = 4 * TASKS_APART;
-/// Tasks after which the time of steps says something of them: what a step takes itself does not show.
-const ENOUGH_TASKS: u32 = 16;
+/// Tasks between two steps that are timed. Up to four times as many after a false alarm.
+const SAMPLE_INTERVAL_TASKS: u32 = 384;
+const MAX_SAMPLE_INTERVAL_TASKS: u32 = 4 * SAMPLE_INTERVAL_TASKS;
+/// Tasks of a sample at least: then the time of a step itself is small against that of its tasks.
+const MIN_SAMPLE_TASKS: u32 = 16;
 
-/// What the thread that schedules knows of its steps; no other thread writes it meanwhile.
+/// The samples of the thread that schedules; no other thread writes it.
 pub(super) struct TimingSampler {
     /// 1: single kernels are timed.
-    is_close: AtomicU32,
+    times_kernels: AtomicU32,
     /// Tasks until steps are timed.
     left: AtomicU32,
     /// The same at the beginning.
-    apart: AtomicU32,
+    interval: AtomicU32,
     /// Tasks of the steps that were timed, and how long they took.
     tasks: AtomicU32,
     took_ns: AtomicU64,
@@ -30,12 +30,12 @@ pub(super) struct TimingSampler {
 }
 
 impl TimingSampler {
-    /// Of a run whose kernels are not known. `is_needed`: there are threads that could be lent some.
+    /// Of a run whose kernels are not known. `is_needed`: there are threads that could get some.
     pub(super) const fn new(is_needed: bool) -> Self {
         Self {
-            is_close: AtomicU32::new(is_needed as u32),
-            left: AtomicU32::new(TASKS_APART),
-            apart: AtomicU32::new(TASKS_APART),
+            times_kernels: AtomicU32::new(is_needed as u32),
+            left: AtomicU32::new(SAMPLE_INTERVAL_TASKS),
+            interval: AtomicU32::new(SAMPLE_INTERVAL_TASKS),
             tasks: AtomicU32::new(0),
             took_ns: AtomicU64::new(0),
             began_ns: AtomicU64::new(0),
@@ -44,19 +44,19 @@ impl TimingSampler {
 
     /// Whether single kernels are timed.
     #[inline(always)]
-    pub(super) fn is_close(&self) -> bool {
-        self.is_close.load(Ordering::Relaxed) != 0
+    pub(super) fn times_kernels(&self) -> bool {
+        self.times_kernels.load(Ordering::Relaxed) != 0
     }
 
-    /// From now on single kernels are timed.
-    pub(super) fn watch_closely(&self) {
-        self.is_close.store(1, Ordering::Relaxed);
+    /// Times single kernels from now on.
+    pub(super) fn time_kernels(&self) {
+        self.times_kernels.store(1, Ordering::Relaxed);
     }
 
-    /// Kernels have proved to be short: single ones are not timed any more.
-    pub(super) fn relax(&self) {
-        self.left.store(self.apart.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.is_close.store(0, Ordering::Relaxed);
+    /// Times steps instead of single kernels from now on, because kernels are short.
+    pub(super) fn time_steps(&self) {
+        self.left.store(self.interval.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.times_kernels.store(0, Ordering::Relaxed);
     }
 
     /// A step begins, while single kernels are not timed.
@@ -89,26 +89,28 @@ impl TimingSampler {
     fn end_timed_step(&self, tasks: u32, took_ns: u64, kernels: &DurationEstimator) {
         let tasks = self.tasks.load(Ordering::Relaxed).saturating_add(tasks);
         let took_ns = self.took_ns.load(Ordering::Relaxed).saturating_add(took_ns);
-        let is_enough = tasks >= ENOUGH_TASKS;
+        let is_enough = tasks >= MIN_SAMPLE_TASKS;
         self.tasks.store(if is_enough { 0 } else { tasks }, Ordering::Relaxed);
         self.took_ns.store(if is_enough { 0 } else { took_ns }, Ordering::Relaxed);
         if !is_enough {
             return;
         }
-        let mut apart = TASKS_APART;
+        let mut interval = SAMPLE_INTERVAL_TASKS;
         if kernels.would_be_medium(took_ns / u64::from(tasks)) {
-            // The next alarm comes later, in case this one is none.
-            apart = (2 * self.apart.load(Ordering::Relaxed)).min(MOST_TASKS_APART);
-            self.watch_closely();
+            // The next sample comes later, in case this alarm is false.
+            interval = (2 * self.interval.load(Ordering::Relaxed)).min(MAX_SAMPLE_INTERVAL_TASKS);
+            self.time_kernels();
         }
-        self.apart.store(apart, Ordering::Relaxed);
-        self.left.store(apart, Ordering::Relaxed);
+        self.interval.store(interval, Ordering::Relaxed);
+        self.left.store(interval, Ordering::Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ENOUGH_TASKS, MOST_TASKS_APART, TASKS_APART, TimingSampler};
+    use super::{
+        MAX_SAMPLE_INTERVAL_TASKS, MIN_SAMPLE_TASKS, SAMPLE_INTERVAL_TASKS, TimingSampler,
+    };
     use crate::pool::durations::{DurationEstimator, DurationLimits};
 
     static KERNELS: DurationEstimator =
@@ -136,37 +138,37 @@ mod tests {
 
     #[test]
     fn a_single_thread_does_not_time_kernels() {
-        assert!(!TimingSampler::new(false).is_close());
-        assert!(TimingSampler::new(true).is_close(), "nothing is known yet");
+        assert!(!TimingSampler::new(false).times_kernels());
+        assert!(TimingSampler::new(true).times_kernels(), "nothing is known yet");
     }
 
     #[test]
     fn a_slow_step_is_an_alarm_and_false_alarms_become_rare() {
         let sampler = TimingSampler::new(true);
-        sampler.relax();
-        let mut apart = Vec::new();
+        sampler.time_steps();
+        let mut interval = Vec::new();
         for _ in 0..4 {
-            apart.push(tasks_to_a_timed_step(&sampler));
-            assert!(!sampler.is_close(), "8 tasks are too few, and were fast");
+            interval.push(tasks_to_a_timed_step(&sampler));
+            assert!(!sampler.times_kernels(), "8 tasks are too few, and were fast");
             assert!(step(&sampler, 8, 1_000), "timed until there are enough");
-            assert!(sampler.is_close());
-            sampler.relax();
+            assert!(sampler.times_kernels());
+            sampler.time_steps();
         }
-        let most = MOST_TASKS_APART;
-        assert_eq!(apart, [TASKS_APART, 2 * TASKS_APART, most, most]);
+        let most = MAX_SAMPLE_INTERVAL_TASKS;
+        assert_eq!(interval, [SAMPLE_INTERVAL_TASKS, 2 * SAMPLE_INTERVAL_TASKS, most, most]);
         tasks_to_a_timed_step(&sampler);
-        assert!(step(&sampler, ENOUGH_TASKS, 50) && !sampler.is_close());
-        assert_eq!(tasks_to_a_timed_step(&sampler), TASKS_APART, "a step was fast");
+        assert!(step(&sampler, MIN_SAMPLE_TASKS, 50) && !sampler.times_kernels());
+        assert_eq!(tasks_to_a_timed_step(&sampler), SAMPLE_INTERVAL_TASKS, "a step was fast");
     }
 
     #[test]
     fn steps_without_tasks_say_nothing() {
         let sampler = TimingSampler::new(true);
-        sampler.relax();
+        sampler.time_steps();
         tasks_to_a_timed_step(&sampler);
         for _ in 0..100 {
             assert!(step(&sampler, 0, 0));
         }
-        assert!(step(&sampler, ENOUGH_TASKS, 150) && sampler.is_close());
+        assert!(step(&sampler, MIN_SAMPLE_TASKS, 150) && sampler.times_kernels());
     }
 }

@@ -25,17 +25,17 @@ use super::worker::PoolWorker;
 use crate::clock;
 use crate::logging;
 
-/// Turns after which an instance without busy cores is stepped although no work was shared. 8: of 1, 4, 8
+/// Turns from one step to the next of an instance without busy cores, while no work is shared. 8: of 1, 4, 8
 /// and 16 the smallest at which a chain of empty tasks no longer pays for its idle siblings (bench `graphs`).
-const LOOK_AGAIN_AFTER: u32 = 8;
+const IDLE_TURNS_PER_STEP: u32 = 8;
 /// Publishes between two turns of the schedulers while a builder program runs. 128: the tasks of that many publishes stay
 /// in the first-level cache.
-const PUBLISHES_A_TURN: u32 = 128;
-/// Where the schedulers wait until the builder program is done: no count of publishes gives them a turn.
-const NO_TURN: u32 = u32::MAX;
+const PUBLISHES_PER_TURN: u32 = 128;
+/// For schedulers that wait until the builder program is done: no number of publishes gives them a turn.
+const NEVER: u32 = u32::MAX;
 /// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
 /// siblings' turns.
-const STEPS_A_TURN: u32 = 16;
+const STEPS_PER_TURN: u32 = 16;
 
 /// The machine of an instance. `AT_ONCE`: whether a core may be stepped from within the ring. Not where events or times of kernels are wanted: then a
 /// device is to be seen whose cores run side by side, not one that is always free again at once.
@@ -53,7 +53,7 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
     #[inline]
     fn now_ns(&self) -> u64 {
         // All that it reads except the clock was written by this thread, where there is no other.
-        if self.cores.has_borrowers() { clock::now_ns() } else { clock::now_ns_alone() }
+        if self.cores.has_idle_threads() { clock::now_ns() } else { clock::now_ns_alone() }
     }
 
     #[inline]
@@ -68,7 +68,7 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
 
     #[inline(always)]
     fn run_dispatch(&mut self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
-        self.cores.run_rung(worker, lines, dispatch)
+        self.cores.run_dispatched(worker, lines, dispatch)
     }
 
     #[inline]
@@ -88,11 +88,11 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
 
     #[inline]
     fn asked_for(&self) -> usize {
-        self.cores.asked_for()
+        self.cores.requested_tasks()
     }
 
     fn lend(&mut self) {
-        let left = self.cores.lend(self.doorbells.take());
+        let left = self.cores.hand_off(self.doorbells.take());
         self.doorbells.put(left);
     }
 
@@ -191,7 +191,7 @@ where
         let work_shared = doorbells.take_work_shared();
         let Some((first, rest)) = slots.split_first_mut() else { return false };
         let run = worker.run;
-        let turn_every = if *builds_meanwhile { PUBLISHES_A_TURN } else { NO_TURN };
+        let turn_every = if *builds_meanwhile { PUBLISHES_PER_TURN } else { NEVER };
         let mut worked = first.step(run, work_shared, |instance| {
             instance.step_on(&*run.builders, |platform, program| {
                 program.build(&mut StepOthers {
@@ -205,7 +205,7 @@ where
                 })
             })
         });
-        worked |= worker.run_rung(doorbells);
+        worked |= worker.run_dispatched(doorbells);
         for slot in rest {
             worked |= slot.steps(worker, doorbells, work_shared);
         }
@@ -223,13 +223,13 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> SchedulerSlot<F, 
         work_shared: bool,
     ) -> bool {
         let mut worked = false;
-        for _ in 0..STEPS_A_TURN {
+        for _ in 0..STEPS_PER_TURN {
             if !self.step(worker.run, work_shared, Instance::step_without_program) {
                 break;
             }
             worked = true;
             let is_narrow = doorbells.is_one_core();
-            if !(worker.run_rung(doorbells) && is_narrow) {
+            if !(worker.run_dispatched(doorbells) && is_narrow) {
                 break;
             }
         }
@@ -247,7 +247,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> SchedulerSlot<F, 
         if self.has_returned {
             return false;
         }
-        let may_wait = !self.idle_turns.is_multiple_of(LOOK_AGAIN_AFTER) && !work_shared;
+        let may_wait = !self.idle_turns.is_multiple_of(IDLE_TURNS_PER_STEP) && !work_shared;
         if may_wait && self.instance.busy_count() == 0 {
             self.idle_turns += 1;
             return false;
@@ -279,7 +279,7 @@ struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE:
     worker: &'s mut PoolWorker<'r, B>,
     /// Publishes until the next turn of the schedulers.
     to_turn: u32,
-    /// Publishes between two turns of the schedulers; [`NO_TURN`] where they wait until the program is done.
+    /// Publishes between two turns of the schedulers; [`NEVER`] where they wait until the program is done.
     turn_every: u32,
     /// They have had one.
     took_time: bool,
@@ -343,13 +343,13 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
 {
     /// Steps the schedulers, and runs what was kept; whether anything moved. `None`: the schedulers wait until the builder program is done.
     fn work_meanwhile(&mut self) -> Option<bool> {
-        (self.turn_every != NO_TURN).then(|| self.step_schedulers() | self.worker.run_kept())
+        (self.turn_every != NEVER).then(|| self.step_schedulers() | self.worker.run_deferred())
     }
 
     /// So many tasks were published that the schedulers get a turn.
     fn take_turn(&mut self) {
         self.to_turn = self.turn_every;
-        if self.turn_every != NO_TURN {
+        if self.turn_every != NEVER {
             self.step_schedulers();
             // Long kernels are for the others, while there are others that ask, until the program is done or waits.
             self.worker.give_kept();
@@ -366,6 +366,6 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
             // The first one may have run everything.
             work_shared = self.worker.run.has_ready();
         }
-        worked | self.worker.run_rung(self.doorbells)
+        worked | self.worker.run_dispatched(self.doorbells)
     }
 }

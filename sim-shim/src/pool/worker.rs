@@ -3,7 +3,7 @@
 //! | kernels | the thread that schedules | the others |
 //! |---|---|---|
 //! | short | runs what it rings, at once | leave its cache lines alone |
-//! | medium | the same, and lends some to a thread that asks | run what they are lent |
+//! | medium | the same, and hands some to a thread that asks | run what they are handed |
 //! | long | leaves what it has rung until it has given the schedulers up | run, share, and schedule when they have nothing |
 
 use std::thread;
@@ -21,15 +21,15 @@ use crate::wait;
 /// How long an idle thread sleeps between two looks.
 const SLEEP: Duration = Duration::from_micros(50);
 /// Of a thread that expects something soon: after about 2 us it yields between two looks. It does not park, because its sleep would not be ended for it.
-const AWAKE: SpinPolicy = SpinPolicy { spins: 20, yields: u32::MAX };
+const SPIN_THEN_YIELD: SpinPolicy = SpinPolicy { spins: 20, yields: u32::MAX };
 
 /// The cores, as one thread of the pool runs them.
 pub(super) struct PoolWorker<'r, B> {
     pub(super) run: &'r PoolRun<B>,
     me: usize,
-    // DoorbellBits, and not run yet, because kernels are long.
+    // Cores whose doorbells were rung, and that were not run yet, because kernels are long.
     own: [u64; 2],
-    kernels_to_look: u32,
+    kernels_to_sample: u32,
     backoff: Backoff,
     awake: Backoff,
     migration: CpuMigration,
@@ -43,13 +43,13 @@ impl<'r, B> PoolWorker<'r, B> {
             true => wait::FOR_TRANSFERS,
             false => wait::policy_for(run.os_threads),
         };
-        let (backoff, awake) = (Backoff::new(policy), Backoff::new(AWAKE));
+        let (backoff, awake) = (Backoff::new(policy), Backoff::new(SPIN_THEN_YIELD));
         let (migration, call_late_workers) = (CpuMigration::default(), Some(call_late_workers));
         Self {
             run,
             me,
             own: [0; 2],
-            kernels_to_look: 1,
+            kernels_to_sample: 1,
             backoff,
             awake,
             migration,
@@ -89,7 +89,7 @@ impl<'r, B> PoolWorker<'r, B> {
     /// it looks as often as before, because it is given some as soon as it asks. Long kernels are given only now and then, so it goes on asking for them.
     fn sleep(&mut self) {
         let cores = &self.run.cores;
-        let is_medium = cores.has_borrowers() && !cores.is_long();
+        let is_medium = cores.has_idle_threads() && !cores.is_long();
         if is_medium {
             cores.handoffs.decline(self.me);
             self.backoff.reset();
@@ -97,7 +97,7 @@ impl<'r, B> PoolWorker<'r, B> {
         thread::park_timeout(SLEEP);
     }
 
-    /// As `rest`, of a thread that expects something soon ([`AWAKE`]): the thread that is about to submit something may wait for a CPU.
+    /// As `rest`, of a thread that expects something soon ([`SPIN_THEN_YIELD`]): the thread that is about to submit something may wait for a CPU.
     pub(super) fn spin(&mut self, worked: bool) {
         if self.work_elsewhere(worked) {
             self.awake.reset();
@@ -116,7 +116,7 @@ impl<'r, B> PoolWorker<'r, B> {
 
     /// Runs the cores that were rung, or keeps them until the thread schedules no more. Whether there are any.
     #[inline]
-    pub(super) fn run_rung(&mut self, doorbells: &DoorbellBits) -> bool {
+    pub(super) fn run_dispatched(&mut self, doorbells: &DoorbellBits) -> bool {
         let mut cores = doorbells.take();
         if cores == [0; 2] {
             return false;
@@ -134,7 +134,7 @@ impl<'r, B> PoolWorker<'r, B> {
     }
 
     /// Runs what was kept.
-    pub(super) fn run_kept(&mut self) -> bool {
+    pub(super) fn run_deferred(&mut self) -> bool {
         let cores = core::mem::take(&mut self.own);
         if cores == [0; 2] {
             return false;
@@ -160,7 +160,7 @@ impl<'r, B> PoolWorker<'r, B> {
             } else {
                 // The next ones are to be there when these are done.
                 handoffs.ask(self.me);
-                self.run.cores.step_lent(self.me, cores, &mut self.kernels_to_look);
+                self.run.cores.step_handed_off(self.me, cores, &mut self.kernels_to_sample);
             }
             return true;
         }
@@ -185,7 +185,7 @@ impl<'r, B> PoolWorker<'r, B> {
                 cores = self.run.cores.handoffs.give(self.me, cores, Share::Half);
             }
             let Some(worker) = take_one(&mut cores) else { break };
-            self.run.cores.step_and_look(self.me, worker, &mut self.kernels_to_look);
+            self.run.cores.step_and_sample(self.me, worker, &mut self.kernels_to_sample);
         }
     }
 }

@@ -50,7 +50,8 @@ impl VirtualDevice {
     pub(super) fn book_dispatch(
         &mut self,
         slot: u32,
-        (worker, instance): (usize, usize),
+        worker: usize,
+        instance: usize,
         now_ns: u64,
     ) -> Assigned {
         let state = self.launch.state;

@@ -192,7 +192,8 @@ impl CoreMachine<'_> {
         &mut self,
         now_ns: u64,
         worker: u32,
-        (slot, kernel): (u32, &ChainKernel),
+        slot: u32,
+        kernel: &ChainKernel,
     ) {
         let extra = chain::event_extra(kernel);
         self.tracer.core(worker, now_ns, TraceKind::STARTED, (slot, extra));

@@ -6,7 +6,7 @@
 //!                               -> alarm:    the instance steps once, so that its watchdog looks
 //! builder program on the stack: Host::published -> charges its calls -> InstanceRunner::run(until its own time) of the others
 //! ```
-//! A step of an instance is made at its start: what it does to shared words is there then, up to one step
+//! A step of an instance is made at its start: what it writes to shared words is visible then, up to one step
 //! (some microseconds of virtual time) early for a sibling. A sibling that takes a task out of the shared queue
 //! before it was ready waits for that moment (`VirtualPlatform::stage`), so that effects follow causes.
 
@@ -36,7 +36,7 @@ use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
 use super::state::Builder;
 use super::trace::EventKind;
-use super::traced_calls::{self, CallHistory, Note, TracedBuilders};
+use super::traced_calls::{self, CallHistory, CallRecord, TracedBuilders};
 use super::world::{BUILDER, Nap, VirtualDevice};
 use crate::group::RunPort;
 use crate::logging;
@@ -378,8 +378,8 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
         world.heed_budget_of(task);
-        world.charge(Note::Add { slot, replayed: true, args, tensors: 0, func_and_kind });
-        world.charge(Note::Publish(slot));
+        world.charge(CallRecord::Add { slot, replayed: true, args, tensors: 0, func_and_kind });
+        world.charge(CallRecord::Publish(slot));
     }
 
     fn in_range(&mut self, what: RangeNote) {
@@ -429,7 +429,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
         logging::set_virtual_time(Some(until_ns));
     }
 
-    /// The loader of an image, which no program is above: charges for the task, and lets the others wait.
+    /// The loader of an image, which runs without a builder program: charges for the task, and lets the others wait.
     fn loaded(&mut self, slot: u32) {
         let until_ns = {
             let mut world = self.runner.world.borrow_mut();
@@ -482,17 +482,17 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
 
 impl VirtualDevice {
     /// Charges the builder for one call, and notes what it did.
-    pub(super) fn charge(&mut self, note: Note) {
+    pub(super) fn charge(&mut self, note: CallRecord) {
         let profile = self.options.profile;
         let streams = self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         let of_stream = if streams { profile.stream_ns.low } else { 0 };
         let cost_ns = match note {
-            Note::Add { replayed, args, tensors, .. } => {
+            CallRecord::Add { replayed, args, tensors, .. } => {
                 let [args, tensors] = [args, tensors].map(|count| count as u64);
                 let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
                 profile.add_ns.low + if replayed { 0 } else { of_stream } + of_arguments
             }
-            Note::Chain { links, words, dense, strided, .. } => {
+            CallRecord::Chain { links, words, dense, strided, .. } => {
                 profile.add_ns.low
                     + of_stream
                     + profile.chain_ns.low
@@ -501,70 +501,74 @@ impl VirtualDevice {
                     + dense as u64 * profile.chain_part_ns.low
                     + strided as u64 * profile.chain_tensor_ns.low
             }
-            Note::Template { links, words } => {
+            CallRecord::Template { links, words } => {
                 profile.template_ns.low
                     + links as u64 * profile.chain_link_ns.low
                     + words as u64 * profile.chain_word_ns.low
             }
-            Note::FromTemplate { words, .. } => {
+            CallRecord::FromTemplate { words, .. } => {
                 profile.add_ns.low
                     + of_stream
                     + profile.from_template_ns.low
                     + words as u64 * profile.chain_word_ns.low
             }
-            Note::Edge { producer, .. } => profile.edge_ns.low + self.line_ns(producer, BUILDER),
-            Note::Publish(slot) => profile.publish_ns.low + self.line_ns(slot, BUILDER),
-            Note::Read => profile.line_hit_ns.low,
-            Note::Collective => 0,
+            CallRecord::Edge { producer, .. } => {
+                profile.edge_ns.low + self.line_ns(producer, BUILDER)
+            }
+            CallRecord::Publish(slot) => profile.publish_ns.low + self.line_ns(slot, BUILDER),
+            CallRecord::Read => profile.line_hit_ns.low,
+            CallRecord::Collective => 0,
             // What the builder does about them is charged with the task, and with its edges.
-            Note::Access { .. } | Note::After { .. } => 0,
+            CallRecord::Access { .. } | CallRecord::After { .. } => 0,
         };
         let now_ns = self.build_for(cost_ns);
-        if let Note::Chain { slot, kernels, .. } | Note::FromTemplate { slot, kernels, .. } = note {
+        if let CallRecord::Chain { slot, kernels, .. }
+        | CallRecord::FromTemplate { slot, kernels, .. } = note
+        {
             self.ledger.chain_added(slot, kernels);
         }
         match note {
-            Note::Add { slot, func_and_kind, .. }
-            | Note::Chain { slot, func_and_kind, .. }
-            | Note::FromTemplate { slot, func_and_kind, .. } => {
+            CallRecord::Add { slot, func_and_kind, .. }
+            | CallRecord::Chain { slot, func_and_kind, .. }
+            | CallRecord::FromTemplate { slot, func_and_kind, .. } => {
                 let generation = |task: &Task| task.generation.load(Relaxed);
                 let generation = self.launch.state.task(slot).map_or(0, generation);
                 self.ledger.added(slot, generation);
                 self.tracer.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
                 self.trace_lanes(slot, now_ns);
             }
-            Note::Edge { producer, generation, consumer, outcome } => {
+            CallRecord::Edge { producer, generation, consumer, outcome } => {
                 let mut kind = TraceKind::EDGE;
                 if outcome == EdgeOutcome::AlreadySatisfied {
                     // A producer that is retired has given its slot back.
                     let task = self.launch.state.task(producer);
                     if task.is_none_or(|task| task.generation.load(Relaxed) != generation) {
                         self.ledger.after_retired(consumer, (producer, generation));
-                        return self.tell_after(consumer, (producer, generation), now_ns);
+                        return self.tell_after(consumer, producer, generation, now_ns);
                     }
                     self.ledger.satisfied(producer, consumer, now_ns);
                     kind = TraceKind::EDGE_SATISFIED;
                 }
                 self.tracer.instance(0, now_ns, kind, (consumer, producer));
             }
-            Note::Access { slot, access } => self.ledger.accessed(slot, &access),
-            Note::After { slot, producer: TaskId { slot: producer, generation } } => {
+            CallRecord::Access { slot, access } => self.ledger.accessed(slot, &access),
+            CallRecord::After { slot, producer: TaskId { slot: producer, generation } } => {
                 self.ledger.after_retired(slot, (producer, generation));
-                self.tell_after(slot, (producer, generation), now_ns);
+                self.tell_after(slot, producer, generation, now_ns);
             }
-            Note::Publish(slot) => self.published(slot, 0, now_ns),
-            Note::Collective => {
+            CallRecord::Publish(slot) => self.published(slot, 0, now_ns),
+            CallRecord::Collective => {
                 if let Some(member) = &self.member {
                     traced_calls::take_collectives(|submitted| member.submitted(submitted));
                 }
             }
-            Note::Template { .. } | Note::Read => {}
+            CallRecord::Template { .. } | CallRecord::Read => {}
         }
     }
 
     /// Records in the timeline that a task of a streaming program comes after another one. An event names the slot of a producer: where that is another
     /// task's by now, no event is recorded.
-    fn tell_after(&mut self, consumer: u32, (producer, generation): (u32, u32), now_ns: u64) {
+    fn tell_after(&mut self, consumer: u32, producer: u32, generation: u32, now_ns: u64) {
         if self.ledger.was_last_in(producer, generation) {
             let is_over = self.ledger.sees_completed(producer);
             let kind = if is_over { TraceKind::EDGE_SATISFIED } else { TraceKind::EDGE };
@@ -589,15 +593,15 @@ impl VirtualDevice {
                 }
                 self.tracer.instance(0, now_ns, kind, (consumer, producer));
             }
-            RangeNote::Task(slot) => self.charge_task_of_range((slot, 0)),
+            RangeNote::Task(slot) => self.charge_task_of_range(slot, 0),
             RangeNote::TensorTask { slot, tensors } => {
-                self.charge_task_of_range((slot, tensors));
+                self.charge_task_of_range(slot, tensors);
             }
         }
     }
 
     /// Charges the builder for a task of a range, which so many tensors are derived from, and notes it.
-    fn charge_task_of_range(&mut self, (slot, tensors): (u32, u32)) {
+    fn charge_task_of_range(&mut self, slot: u32, tensors: u32) {
         let profile = self.options.profile;
         let Some(task) = self.launch.state.task(slot) else { return };
         let args = u64::from(task.arg_count.load(Relaxed));

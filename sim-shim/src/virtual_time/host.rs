@@ -19,7 +19,7 @@ use super::group::{Locals, Machine, NetEndpoint, Stack};
 use super::ledger::Invariant;
 use super::options::VirtualOptions;
 use super::report::{InstanceReport, KindReport, VirtualReport};
-use super::traced_calls::Noted;
+use super::traced_calls::SavedCalls;
 use super::world::VirtualDevice;
 use crate::host::{Host, Memory};
 use crate::logging::{self, Destination};
@@ -176,7 +176,7 @@ impl<B: BuilderSet> Virtual<B> {
 /// The thread-local state of a machine.
 #[derive(Default)]
 struct OfMachine {
-    noted: Noted,
+    noted: SavedCalls,
     logs: Destination,
 }
 

@@ -8,7 +8,7 @@ use pto_aicpu_fw::Launch;
 use pto_graph::EdgeOutcome;
 
 use super::ledger::Invariant;
-use super::traced_calls::Note;
+use super::traced_calls::CallRecord;
 use super::world::VirtualDevice;
 
 /// The image.
@@ -32,10 +32,10 @@ impl ImageNotes {
         let task = image.task(slot);
         let func_and_kind = u32::from(task.func_id) | u32::from(task.kind) << 16;
         let args = usize::from(task.arg_count);
-        world.charge(Note::Add { slot, replayed: false, args, tensors: 0, func_and_kind });
+        world.charge(CallRecord::Add { slot, replayed: false, args, tensors: 0, func_and_kind });
         for producer in image.producers(&task) {
             let (generation, outcome) = (world.launch.run_epoch, EdgeOutcome::Added);
-            world.charge(Note::Edge { producer, generation, consumer: slot, outcome });
+            world.charge(CallRecord::Edge { producer, generation, consumer: slot, outcome });
         }
         let waits_for = world.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
         if waits_for != task.edge_count {
@@ -46,6 +46,6 @@ impl ImageNotes {
                 "waits for other producers than the image names",
             );
         }
-        world.charge(Note::Publish(slot));
+        world.charge(CallRecord::Publish(slot));
     }
 }

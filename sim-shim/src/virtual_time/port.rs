@@ -164,7 +164,7 @@ impl WorkerPort for VirtualPort<'_> {
             self.core.chain = Some(ChainRun { task, kernels: 0, busy_ns: 0 });
             self.machine.chain_started(started_ns, worker, task);
         }
-        self.machine.link_started(started_ns, worker, (task, kernel));
+        self.machine.link_started(started_ns, worker, task, kernel);
         if trouble == Some(Trouble::Hang) {
             // The line is written back before the kernel is called.
             self.core.arena_lines.note_chain(kernel.number + 1, kernel.func_id);

@@ -1,7 +1,7 @@
-//! Notes the calls of a builder program, so that the machine can charge their time and check them.
+//! Records the calls of a builder program, so that the machine can charge their time and check them.
 //!
-//! A builder is a plain function over [`GraphBuilder`]; the firmware's builder is below this one. The notes
-//! travel by a thread-local list, because a set of builders is shared and cannot hold the state of a run; the
+//! A builder is a plain function over [`GraphBuilder`]; the firmware's builder is below this one. The records
+//! are in a thread-local list, because a set of builders is shared and cannot hold the state of a run; the
 //! machine empties it whenever the builder publishes, on the same thread.
 
 use std::cell::{Cell, RefCell};
@@ -25,7 +25,7 @@ use super::paths::{Does, TensorAccess};
 
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Note {
+pub(super) enum CallRecord {
     /// `tensors` of the arguments are derived from. `replayed`: the task comes from a recording, all of whose tasks have their room at once.
     Add {
         slot: u32,
@@ -80,7 +80,7 @@ pub(super) enum Note {
 }
 
 thread_local! {
-    static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
+    static RECORDS: RefCell<Vec<CallRecord>> = const { RefCell::new(Vec::new()) };
     /// What the tasks of the range on tensors depend on that is submitted just now, one after the other.
     static OF_RANGE: RefCell<VecDeque<Vec<Depends>>> = const { RefCell::new(VecDeque::new()) };
     static FAIL_AT: Cell<Option<u32>> = const { Cell::new(None) };
@@ -107,7 +107,7 @@ pub(super) enum CallHistory {
 /// Forgets what an earlier run left, and lets the builder fail at its task number `fail_at`.
 pub(super) fn reset(fail_at: Option<u32>, history: CallHistory) {
     HISTORY.set((history == CallHistory::Kept).then(Digest::new));
-    NOTES.with_borrow_mut(Vec::clear);
+    RECORDS.with_borrow_mut(Vec::clear);
     OF_RANGE.with_borrow_mut(VecDeque::clear);
     FAIL_AT.set(fail_at);
     HAS_FAILED.set(false);
@@ -130,18 +130,18 @@ pub(super) fn take_collectives(take: impl FnMut(&Submitted)) {
 
 /// What a thread has noted: that of one machine, where several share the thread.
 #[derive(Default)]
-pub(super) struct Noted {
-    notes: Vec<Note>,
+pub(super) struct SavedCalls {
+    records: Vec<CallRecord>,
     fail_at: Option<u32>,
     has_failed: bool,
     collectives: Option<(Vec<Submitted>, usize)>,
     history: Option<Digest>,
 }
 
-impl Noted {
+impl SavedCalls {
     /// Changes places with what this thread has.
     pub(super) fn exchange(&mut self) {
-        NOTES.with_borrow_mut(|notes| mem::swap(notes, &mut self.notes));
+        RECORDS.with_borrow_mut(|records| mem::swap(records, &mut self.records));
         self.fail_at = FAIL_AT.replace(self.fail_at);
         self.has_failed = HAS_FAILED.replace(self.has_failed);
         COLLECTIVES.with_borrow_mut(|noted| mem::swap(noted, &mut self.collectives));
@@ -154,18 +154,18 @@ pub(super) fn take_failure() -> bool {
     HAS_FAILED.take()
 }
 
-/// Passes the notes to `take`, in order, and forgets them.
+/// Passes the records to `take`, in order, and forgets them.
 #[inline(never)]
-pub(super) fn drain(take: impl FnMut(Note)) {
-    NOTES.with_borrow_mut(|notes| notes.drain(..).for_each(take));
+pub(super) fn drain(take: impl FnMut(CallRecord)) {
+    RECORDS.with_borrow_mut(|records| records.drain(..).for_each(take));
 }
 
 /// Passes what the next task of a range on tensors depends on to `take`. It has this slot.
-pub(super) fn take_task_of_range(slot: u32, take: impl FnMut(Note)) {
+pub(super) fn take_task_of_range(slot: u32, take: impl FnMut(CallRecord)) {
     let task = OF_RANGE.with_borrow_mut(VecDeque::pop_front).unwrap_or_default();
     let noted = task.into_iter().map(|depends| match depends {
-        Depends::On(access) => Note::Access { slot, access },
-        Depends::After(producer) => Note::After { slot, producer },
+        Depends::On(access) => CallRecord::Access { slot, access },
+        Depends::After(producer) => CallRecord::After { slot, producer },
     });
     noted.for_each(take);
 }
@@ -178,21 +178,21 @@ pub(super) fn history() -> u128 {
 
 /// A call of the program returns this result. The program's calls follow from earlier results, and need not be recorded.
 #[inline]
-fn record(what: impl Hash) {
+fn add_result(what: impl Hash) {
     if let Some(mut digest) = HISTORY.get() {
         what.hash(&mut digest);
         HISTORY.set(Some(digest));
     }
 }
 
-fn note(note: Note) {
-    NOTES.with_borrow_mut(|notes| notes.push(note));
+fn record_call(call: CallRecord) {
+    RECORDS.with_borrow_mut(|records| records.push(call));
 }
 
 /// Notes what a task does to its tensors, and what else it waits for.
-fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMode>) {
+fn record_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMode>) {
     for producer in task.after {
-        note(Note::After { slot, producer: *producer });
+        record_call(CallRecord::After { slot, producer: *producer });
     }
     if mode == Some(DependencyMode::MANUAL) {
         return;
@@ -201,7 +201,7 @@ fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMo
     let predicate =
         task.block_shape.when().map(|when| TensorAccess::of(when.element(), Does::Read));
     for access in task.args.iter().filter_map(access).chain(predicate) {
-        note(Note::Access { slot, access });
+        record_call(CallRecord::Access { slot, access });
     }
 }
 
@@ -225,9 +225,9 @@ fn access_of(arg: &Arg<'_>, view: &TensorView<'_>) -> Option<TensorAccess> {
 }
 
 /// Notes that a task reads or writes a tensor. A search compares states, of which that is no part.
-fn note_access(slot: u32, access: TensorAccess) {
+fn record_access(slot: u32, access: TensorAccess) {
     if HISTORY.get().is_none() {
-        note(Note::Access { slot, access });
+        record_call(CallRecord::Access { slot, access });
     }
 }
 
@@ -295,7 +295,7 @@ impl<'g, G> TracedGraph<'g, G> {
     /// One more chain, unless the builder is to fail there.
     fn added_chain(&mut self, id: TaskId, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.count_task()?;
-        record((id.slot, id.generation));
+        add_result((id.slot, id.generation));
         let task = chain.links().first().map(|link| link.task());
         let func_and_kind = task.map_or(0, |task| func_and_kind(task.func_id, task.kind));
         let (slot, words, kernels) = (id.slot, chain.words(), chain.kernels());
@@ -308,19 +308,27 @@ impl<'g, G> TracedGraph<'g, G> {
         let accesses: Vec<_> = if self.derives() { accesses.collect() } else { Vec::new() };
         let dense = accesses.len() - strided;
         let links = chain.links().len();
-        note(Note::Chain { slot, links, words, dense, strided, kernels, func_and_kind });
-        accesses.into_iter().for_each(|access| note_access(slot, access));
+        record_call(CallRecord::Chain {
+            slot,
+            links,
+            words,
+            dense,
+            strided,
+            kernels,
+            func_and_kind,
+        });
+        accesses.into_iter().for_each(|access| record_access(slot, access));
         Ok(id)
     }
 
     /// One more chain, of a template, unless the builder is to fail there.
     fn added_template(&mut self, id: TaskId, template: &ChainTemplate) -> Result<TaskId, Fault> {
         self.count_task()?;
-        record((id.slot, id.generation));
+        add_result((id.slot, id.generation));
         let task = template.task();
         let (slot, words, kernels) = (id.slot, template.word_count(), template.kernels().into());
         let func_and_kind = func_and_kind(task.func_id, task.kind);
-        note(Note::FromTemplate { slot, words, kernels, func_and_kind });
+        record_call(CallRecord::FromTemplate { slot, words, kernels, func_and_kind });
         Ok(id)
     }
 
@@ -352,22 +360,22 @@ impl<G: GraphBuilder> TracedGraph<'_, G> {
     fn add_kernel(&mut self, task: TaskSpec<'_>) -> Result<Option<TaskId>, Fault> {
         self.count_task()?;
         let Some(id) = self.add(TaskDesc::Kernel(task), None)? else { return Ok(None) };
-        note_task(id, task.args.len(), 0, (task.func_id, task.kind));
+        record_task(id, task.args.len(), 0, task.func_id, task.kind);
         Ok(Some(id))
     }
 
     #[inline]
     fn add_tensors(&mut self, task: &TensorTask<'_>) -> Result<Option<TaskId>, Fault> {
         if self.is_recording {
-            record(1_u8);
+            add_result(1_u8);
             return self.add(TaskDesc::Tensors(task), None);
         }
         self.count_task()?;
         let Some(id) = self.add(TaskDesc::Tensors(task), None)? else { return Ok(None) };
-        note_task(id, task.args.len(), self.derived_from(task.args), (task.func_id, task.kind));
+        record_task(id, task.args.len(), self.derived_from(task.args), task.func_id, task.kind);
         // A search compares states, of which the paths are no part.
         if HISTORY.get().is_none() {
-            note_dependencies(id.slot, task, self.modes.last().copied());
+            record_dependencies(id.slot, task, self.modes.last().copied());
         }
         Ok(Some(id))
     }
@@ -379,7 +387,7 @@ impl<G: GraphBuilder> TracedGraph<'_, G> {
     ) -> Result<Option<TaskId>, Fault> {
         let Some(id) = self.add(TaskDesc::Chain(chain), when)? else { return Ok(None) };
         self.added_chain(id, chain)?;
-        self.note_predicate(id, when);
+        self.record_predicate(id, when);
         Ok(Some(id))
     }
 
@@ -390,14 +398,14 @@ impl<G: GraphBuilder> TracedGraph<'_, G> {
     ) -> Result<Option<TaskId>, Fault> {
         let Some(id) = self.add(TaskDesc::Template(template), when)? else { return Ok(None) };
         self.added_template(id, template)?;
-        self.note_predicate(id, when);
+        self.record_predicate(id, when);
         Ok(Some(id))
     }
 
     /// A chain with a predicate reads its element.
-    fn note_predicate(&self, id: TaskId, when: Option<&Predicate<'_>>) {
+    fn record_predicate(&self, id: TaskId, when: Option<&Predicate<'_>>) {
         if let Some(predicate) = when.filter(|_| self.derives()) {
-            note_access(id.slot, TensorAccess::of(predicate.element(), Does::Read));
+            record_access(id.slot, TensorAccess::of(predicate.element(), Does::Read));
         }
     }
 
@@ -407,7 +415,7 @@ impl<G: GraphBuilder> TracedGraph<'_, G> {
         bindings: &Bindings<'_>,
     ) -> Result<Option<TaskId>, Fault> {
         (0..recording.tasks).try_for_each(|_| self.count_task())?;
-        record(5_u8);
+        add_result(5_u8);
         self.graph.submit_desc(Submission::new(TaskDesc::Replay(recording, bindings)))
     }
 
@@ -451,7 +459,7 @@ impl<G: GraphBuilder> TracedGraph<'_, G> {
         let submitted = submit(self.graph, ids)?;
         if submitted.is_some() {
             self.added = added;
-            ids.iter().for_each(|id| record((id.slot, id.generation)));
+            ids.iter().for_each(|id| add_result((id.slot, id.generation)));
         }
         Ok(submitted)
     }
@@ -461,10 +469,10 @@ fn func_and_kind(func_id: FuncId, kind: CoreKind) -> u32 {
     u32::from(func_id.0) | u32::from(kind.get()) << 16
 }
 
-fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, CoreKind)) {
-    record((id.slot, id.generation));
+fn record_task(id: TaskId, args: usize, tensors: usize, func_id: FuncId, kind: CoreKind) {
+    add_result((id.slot, id.generation));
     let func_and_kind = func_and_kind(func_id, kind);
-    note(Note::Add { slot: id.slot, replayed: false, args, tensors, func_and_kind });
+    record_call(CallRecord::Add { slot: id.slot, replayed: false, args, tensors, func_and_kind });
 }
 
 impl<G: GraphBuilder> HostedBuilder for TracedGraph<'_, G> {}
@@ -500,8 +508,8 @@ impl<G: GraphBuilder> GraphBuilder for TracedGraph<'_, G> {
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
         let outcome = self.graph.add_edge(producer, consumer)?;
         let (generation, consumer) = (producer.generation, consumer.slot);
-        note(Note::Edge { producer: producer.slot, generation, consumer, outcome });
-        record(outcome == EdgeOutcome::Added);
+        record_call(CallRecord::Edge { producer: producer.slot, generation, consumer, outcome });
+        add_result(outcome == EdgeOutcome::Added);
         Ok(outcome)
     }
 
@@ -511,8 +519,8 @@ impl<G: GraphBuilder> GraphBuilder for TracedGraph<'_, G> {
             return self.graph.publish(task);
         }
         // Before the call: the machine looks when the firmware reports the publish.
-        note(Note::Publish(task.slot));
-        record(0_u8);
+        record_call(CallRecord::Publish(task.slot));
+        add_result(0_u8);
         self.graph.publish(task)
     }
 
@@ -523,21 +531,21 @@ impl<G: GraphBuilder> GraphBuilder for TracedGraph<'_, G> {
     ) -> Result<(), Fault> {
         self.graph.fill_template(template, chain)?;
         let (links, words) = (template.link_count(), template.word_count());
-        note(Note::Template { links, words });
+        record_call(CallRecord::Template { links, words });
         Ok(())
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        note(Note::Read);
+        record_call(CallRecord::Read);
         let word = self.graph.read_u32(address)?;
-        record(word);
+        add_result(word);
         Ok(word)
     }
 
     fn read_u64(&self, address: GmAddr) -> Result<u64, Fault> {
-        note(Note::Read);
+        record_call(CallRecord::Read);
         let word = self.graph.read_u64(address)?;
-        record(word);
+        add_result(word);
         Ok(word)
     }
 
@@ -551,21 +559,21 @@ impl<G: StreamBuilder> StreamBuilder for TracedGraph<'_, G> {
         match op {
             StreamOp::BeginRecording(_) => {
                 self.is_recording = true;
-                record(3_u8);
+                add_result(3_u8);
             }
             StreamOp::EndRecording => {
                 self.is_recording = false;
-                record(4_u8);
+                add_result(4_u8);
             }
             StreamOp::Get(..) => {
-                note(Note::Read);
-                record(6_u8);
+                record_call(CallRecord::Read);
+                add_result(6_u8);
             }
             StreamOp::Set(..) => {
-                note(Note::Read);
-                record(7_u8);
+                record_call(CallRecord::Read);
+                add_result(7_u8);
             }
-            StreamOp::BeginCollective(call) => note_collective(call, self.is_recording),
+            StreamOp::BeginCollective(call) => record_collective(call, self.is_recording),
             StreamOp::EndCollective => end_collective(),
             _ => {}
         }
@@ -573,14 +581,14 @@ impl<G: StreamBuilder> StreamBuilder for TracedGraph<'_, G> {
         match (op, done) {
             (StreamOp::OpenScope(mode), OpResult::Scope(scope)) => {
                 self.modes.push(mode);
-                record(scope.serial);
+                add_result(scope.serial);
             }
             (StreamOp::CloseScope(_), _) => {
-                record(2_u8);
+                add_result(2_u8);
                 self.modes.pop();
             }
-            (_, OpResult::Tensor(view)) => record(view.base().0),
-            (_, OpResult::Value(value)) => record(value),
+            (_, OpResult::Tensor(view)) => add_result(view.base().0),
+            (_, OpResult::Value(value)) => add_result(value),
             _ => {}
         }
         Ok(done)
@@ -588,7 +596,7 @@ impl<G: StreamBuilder> StreamBuilder for TracedGraph<'_, G> {
 }
 
 /// Notes that a collective call begins, if they are followed.
-fn note_collective(call: &CollectiveCall, is_replayed: bool) {
+fn record_collective(call: &CollectiveCall, is_replayed: bool) {
     let is_followed = COLLECTIVES.with_borrow_mut(|noted| {
         let Some((calls, open)) = noted else { return false };
         calls.push(Submitted { call: *call, is_part: *open > 0, is_replayed });
@@ -596,7 +604,7 @@ fn note_collective(call: &CollectiveCall, is_replayed: bool) {
         true
     });
     if is_followed {
-        note(Note::Collective);
+        record_call(CallRecord::Collective);
     }
 }
 

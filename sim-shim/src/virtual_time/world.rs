@@ -282,7 +282,7 @@ impl VirtualDevice {
         if !is_free {
             self.violate(Invariant::FreeCore, slot, worker, "rung while the core is not free");
         }
-        let given = self.book_dispatch(slot, (worker, instance), now_ns);
+        let given = self.book_dispatch(slot, worker, instance, now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
         if let Some(part) = self.traced_part(slot, number) {
             self.tracer.instance(instance, now_ns, TraceKind::PART, (slot, part));
@@ -374,12 +374,12 @@ impl VirtualDevice {
         if let Some(Injection { trouble, .. }) =
             trouble.filter(|found| found.trouble.is_at_publish())
         {
-            self.trouble_at_publish(trouble, (slot, task), now_ns);
+            self.trouble_at_publish(trouble, slot, task, now_ns);
         }
     }
 
     #[cold]
-    fn trouble_at_publish(&mut self, trouble: Trouble, (slot, task): (u32, &Task), now_ns: u64) {
+    fn trouble_at_publish(&mut self, trouble: Trouble, slot: u32, task: &Task, now_ns: u64) {
         self.trace.add(now_ns, EventKind::Injected, 0, u32::MAX);
         match trouble {
             Trouble::CorruptLine => {

@@ -162,7 +162,7 @@ fn take_turns(
             }
             say(&format!("round {round} of {rounds}: {}", runner.name()));
             let (sample, round_trip_ns) =
-                take_turn(&mut ***runner, iterations[index], (is_probed, slow[index]))?;
+                take_turn(&mut ***runner, iterations[index], is_probed, slow[index])?;
             slow[index] = sample.total > SLOW;
             if round > 0 {
                 turns[index].push(MeasuredRound { round, sample, round_trip_ns });
@@ -176,7 +176,8 @@ fn take_turns(
 fn take_turn(
     runner: &mut dyn Runner,
     iterations: u64,
-    (is_probed, slow): (bool, bool),
+    is_probed: bool,
+    slow: bool,
 ) -> Result<(Sample, Option<f64>), Error> {
     let probe = || probe::round_trip_ns();
     let before = is_probed.then(probe).filter(|_| runner.threads() > 1);

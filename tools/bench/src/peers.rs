@@ -138,14 +138,14 @@ impl Recipe {
                     CLANG => format!("apt-get install clang {package}"),
                     _ => format!("apt-get install g++ {package}"),
                 };
-                self.compile(&sources.join("cpp"), cache, (file, compiler), &flags, &hint)
+                self.compile(&sources.join("cpp"), cache, file, compiler, &flags, &hint)
             }
             PeerSource::Folder { file, includes, sources: files } => {
                 let named = || format!("name its source folder: --peer {}=DIR", self.name);
                 let folder = folder.ok_or_else(named)?;
                 let flags = folder_flags(folder, includes, files)?;
                 let hint = format!("is {} its source folder?", folder.display());
-                self.compile(&sources.join("cpp"), cache, (file, GCC), &flags, &hint)
+                self.compile(&sources.join("cpp"), cache, file, GCC, &flags, &hint)
             }
         }
     }
@@ -154,7 +154,8 @@ impl Recipe {
         &self,
         sources: &Path,
         cache: &Path,
-        (file, compiler): (&str, &str),
+        file: &str,
+        compiler: &str,
         flags: &[String],
         hint: &str,
     ) -> Result<Program, String> {

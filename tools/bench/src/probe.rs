@@ -1,6 +1,6 @@
 //! What this machine can do between two CPUs at the moment: the round trip of a cache line, and mailboxes of
 //! several lines. Virtual CPUs move: the same line may take ten times as long a minute later, so that every
-//! measurement with two threads is between two probes.
+//! measurement with two threads runs between two probes.
 
 use std::hint::spin_loop;
 use std::sync::Arc;

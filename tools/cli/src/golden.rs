@@ -41,7 +41,7 @@ impl Golden {
             let Some((_, found)) = outputs.iter().find(|(output, _)| output == name) else {
                 continue;
             };
-            if !can_judge(expected, (found.dtype(), found.shape())) {
+            if !can_judge(expected, found.dtype(), found.shape()) {
                 return Err(Failure::usage(format!(
                     "--expect {name}: '{}' has {} {:?}, and the output has {} {:?}; give a file of the same type and shape, or of f64 for f32",
                     path.display(),
@@ -111,7 +111,7 @@ impl Golden {
 }
 
 /// Whether a file can be compared with an output: it has the same extents, and the same type or `f64` for `f32`.
-fn can_judge(file: &Tensor, (dtype, shape): (DType, &[u64])) -> bool {
+fn can_judge(file: &Tensor, dtype: DType, shape: &[u64]) -> bool {
     let is_wider = (file.dtype(), dtype) == (DType::F64, DType::F32);
     file.shape() == shape && (is_wider || file.dtype() == dtype)
 }

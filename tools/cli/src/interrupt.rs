@@ -54,7 +54,7 @@ pub(crate) const fn campaign_exit(has_failed: bool, is_interrupted: bool) -> Exi
     }
 }
 
-/// What the user is given an interrupted campaign: the command that tries the rest.
+/// The sentence about an interrupted campaign: the command that tries the rest.
 pub(crate) fn resume_hint(go_on: Option<&str>) -> String {
     match go_on {
         None => String::new(),

@@ -28,8 +28,10 @@ type Share = (Bound, f64);
 /// Runs the work once more, in virtual time, on as many cores.
 pub(crate) fn predict(
     target: &Target,
-    (params, inputs): (&Params, &Inputs),
-    (wanted, variant): (&Wanted, RuntimeVariant),
+    params: &Params,
+    inputs: &Inputs,
+    wanted: &Wanted,
+    variant: RuntimeVariant,
     base: &RunOptions,
 ) -> Result<Prediction, Failure> {
     let _phase = Phase::begin("predicting", 1);

@@ -33,7 +33,7 @@ impl Phase {
         if !stderr().is_terminal() {
             let shown = bar.clone();
             return Self::with_waiter(bar, LOG_PATIENCE, move || {
-                eprintln!("{}", still(what, (shown.position(), steps), LOG_PATIENCE, ended_by));
+                eprintln!("{}", still(what, shown.position(), steps, LOG_PATIENCE, ended_by));
             });
         }
         let template = match steps {
@@ -90,7 +90,7 @@ impl Drop for Phase {
 }
 
 /// The line about a phase that is not over after so long.
-fn still(what: &str, (done, steps): (u64, u64), after: Duration, ended_by: &str) -> String {
+fn still(what: &str, done: u64, steps: u64, after: Duration, ended_by: &str) -> String {
     let of = if steps > 1 {
         format!(", {} of {} done", grouped(done), grouped(steps))
     } else {
@@ -109,11 +109,11 @@ mod tests {
     fn the_line_about_a_long_phase_says_how_far_it_is_and_what_ends_it() {
         let after = Duration::from_secs(10);
         assert_eq!(
-            still("writing outputs", (0, 1), after, ""),
+            still("writing outputs", 0, 1, after, ""),
             "writing outputs: not over after 10 s"
         );
         assert_eq!(
-            still("running", (7, 1_000), after, "--task-budget-ms ends a kernel that hangs"),
+            still("running", 7, 1_000, after, "--task-budget-ms ends a kernel that hangs"),
             "running: not over after 10 s, 7 of 1,000 done; --task-budget-ms ends a kernel that hangs"
         );
     }

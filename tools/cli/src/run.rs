@@ -118,7 +118,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let dumped = job.dump.as_ref().map(|dump| dump.write(example.name(), &job.device));
 
     let prediction = inputs
-        .map(|inputs| predict(&target, (&params, &inputs), (&wanted, variant), &job.options))
+        .map(|inputs| predict(&target, &params, &inputs, &wanted, variant, &job.options))
         .transpose()?;
 
     let summary = Summary {

@@ -90,7 +90,7 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// Text in lines of at most so many characters, where words allow it. What a line continues is below its last column that begins in the
+/// Text in lines of at most so many characters, where words allow it. A continuation begins below the last column of its line that begins in the
 /// left half, so that the value of a name stays next to the name.
 pub(crate) fn folded(text: &str, columns: usize) -> String {
     text.split_inclusive('\n').map(|line| folded_line(line, columns)).collect()

@@ -36,12 +36,12 @@ const TESTS: usize = 190;
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
         ["--pto-wsp", folder] => folder,
-        ["--pto-wsp", folder, "--seeds", count] => return seeds((root, target), folder, count),
+        ["--pto-wsp", folder, "--seeds", count] => return seeds(root, target, folder, count),
         ["--simpler", programs, "--pto-isa", headers, ref more @ ..] => {
             return acceptance_field::run(root, target, (programs, headers), more);
         }
         ["--zeco", programs, "--pto-isa", headers, ref more @ ..] => {
-            return acceptance_field::run_zeco(root, target, (programs, headers), more);
+            return acceptance_field::run_zeco(root, target, programs, headers, more);
         }
         ["--onnx"] => return acceptance_onnx::run(root, target),
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
@@ -64,7 +64,7 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
 }
 
 /// Runs every example on the virtual machine with so many seeds, and compares the bits with program order.
-fn seeds((root, target): (&Path, &Path), folder: &str, count: &str) -> Result<(), String> {
+fn seeds(root: &Path, target: &Path, folder: &str, count: &str) -> Result<(), String> {
     let copy = copied(Path::new(folder), target)?;
     let python = python::install(root, target)?;
     let scripts = names().into_iter().map(|name| format!("examples/{name}/{name}_example.py"));

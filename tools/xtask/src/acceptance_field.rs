@@ -61,7 +61,8 @@ const ZECO_TESTS: [&str; 4] = [
 pub(crate) fn run_zeco(
     root: &Path,
     target: &Path,
-    (zeco, pto_isa): (&str, &str),
+    zeco: &str,
+    pto_isa: &str,
     more: &[&str],
 ) -> Result<(), String> {
     needs()?;

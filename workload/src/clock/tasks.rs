@@ -187,13 +187,13 @@ impl<'a> Runner<'a> {
             let start = match index {
                 Index::At(at) => {
                     let start = self.inputs.integer(at, scope)?;
-                    self.check_index(view, (dimension, start), 1, scope)?;
+                    self.check_index(view, dimension, start, 1, scope)?;
                     start
                 }
                 Index::Range { start, length } => {
                     let start = self.inputs.integer(start, scope)?;
                     let length = self.inputs.integer(length, scope)?;
-                    self.check_index(view, (dimension, start), length, scope)?;
+                    self.check_index(view, dimension, start, length, scope)?;
                     let left = i64::try_from(tensor.shape[dimension]).unwrap_or(i64::MAX) - start;
                     let side = free.iter().position(|free| *free == dimension);
                     let side = side.and_then(|number| sides.get(number)).copied().unwrap_or(1);
@@ -215,7 +215,8 @@ impl<'a> Runner<'a> {
     fn check_index(
         &self,
         view: &TensorSlice,
-        (dimension, start): (usize, i64),
+        dimension: usize,
+        start: i64,
         length: i64,
         scope: &LoopScope,
     ) -> Result<(), RunError> {

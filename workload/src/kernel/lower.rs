@@ -16,7 +16,7 @@ pub(super) fn lower(params: &[Param], ops: &[Op]) -> Vec<Op> {
     }
     let mut defined = params.len();
     for op in ops {
-        let moves = moves(op, params, (ops, defined));
+        let moves = moves(op, params, ops, defined);
         lowered.op(op, moves);
         defined += usize::from(has_result(op));
     }
@@ -32,7 +32,7 @@ fn reads(op: &Op, number: usize) -> bool {
 }
 
 /// The moves of a product whose result is the operand `defined`.
-fn moves(op: &Op, params: &[Param], (ops, defined): (&[Op], usize)) -> Moves {
+fn moves(op: &Op, params: &[Param], ops: &[Op], defined: usize) -> Moves {
     let Op::Matmul { a, b, .. } = op else { return Moves::default() };
     let is_local = |id: &ValueId| usize::from(id.0) >= params.len();
     let takes =

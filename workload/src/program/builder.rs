@@ -15,7 +15,7 @@ pub struct BuilderReference {
     pub name: String,
     /// What it builds for: `AICPU_BUILD_GRAPH` or `TENSORMAP_AND_RINGBUFFER`.
     pub variant: RuntimeVariant,
-    /// The words that it reads; a tensor is there with an address.
+    /// The words that it reads; the word of a tensor is its address.
     pub words: Vec<GraphArgument>,
 }
 

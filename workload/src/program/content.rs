@@ -181,7 +181,7 @@ impl Program {
         }
     }
 
-    /// Whether each tensor is in memory as the plan takes it.
+    /// Whether each tensor is in memory in the layout that the plan expects.
     fn check_plan(&self, compiled: &Compiled) -> Result<(), ProgramError> {
         if compiled.tensors().len() != self.tensors.len() {
             let (plan, found) = (compiled.tensors().len(), self.tensors.len());

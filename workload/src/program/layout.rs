@@ -1,4 +1,4 @@
-//! Layouts: where a tensor is, and in which order its elements are there.
+//! Layouts: the memory of a tensor, and the order of its elements.
 
 use std::fmt;
 
@@ -101,7 +101,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// Where a tensor is, and in which order its elements stand.
+/// The memory of a tensor, and the order of its elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TensorLayout {
     /// Where it is.

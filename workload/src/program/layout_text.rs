@@ -72,7 +72,7 @@ fn unknown(text: &str) -> String {
 }
 
 impl TensorDescription {
-    /// Gives the tensor the layout of this text. Where the plan is on the tiles as they lie in memory, the text ends with the extents of
+    /// Gives the tensor the layout of this text. Where the plan uses the tiles as they lie in memory, the text ends with the extents of
     /// the matrix: `nz:500x300`.
     ///
     /// # Errors

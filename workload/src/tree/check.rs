@@ -402,12 +402,12 @@ impl<'a> Checker<'a> {
             match index {
                 Index::At(path) => {
                     self.integer(path, "index")?;
-                    self.in_tensor((path, &Expr::Int(1)), view.tensor, dimension)?;
+                    self.in_tensor(path, &Expr::Int(1), view.tensor, dimension)?;
                 }
                 Index::Range { start, length } => {
                     self.integer(start, "start of a range")?;
                     self.integer(length, "length of a range")?;
-                    self.in_tensor((start, length), view.tensor, dimension)?;
+                    self.in_tensor(start, length, view.tensor, dimension)?;
                 }
             }
         }
@@ -415,12 +415,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether so many places from an index on begin in their dimension, where the values of both are known.
-    fn in_tensor(
-        &self,
-        (start, length): (&Expr, &Expr),
-        tensor: usize,
-        dimension: usize,
-    ) -> Outcome {
+    fn in_tensor(&self, start: &Expr, length: &Expr, tensor: usize, dimension: usize) -> Outcome {
         let Some((low, high)) = exact::bounds(start, &self.loops) else { return Ok(()) };
         let tensor = &self.workload.tensors[tensor];
         let extent = tensor.shape[dimension];

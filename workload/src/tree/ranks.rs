@@ -52,7 +52,7 @@ impl Workload {
 
     /// Whether a rank of a group of `size` has all of a tensor after a run: what tasks of other ranks write of it comes with their tokens.
     #[must_use]
-    pub fn is_whole_at(&self, tensor: usize, (rank, size): (u32, u32)) -> bool {
+    pub fn is_whole_at(&self, tensor: usize, rank: u32, size: u32) -> bool {
         let TreeNode::Pipeline(processes) = &self.root else { return true };
         let is_here = |process: &Process| u32::from(process.rank).checked_rem(size) == Some(rank);
         let mut calls = Vec::new();

@@ -4,7 +4,7 @@ use pto_abi::numbers::Counted;
 
 use super::expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
 
-/// What an expression may name where it is.
+/// What an expression may name in its scope.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     /// The loop variables, outermost first.

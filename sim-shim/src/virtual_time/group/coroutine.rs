@@ -119,9 +119,9 @@ extern "C" fn enter() {
 fn switch_back(inner: *mut CoroutineState) {
     // SAFETY: the coroutine lives until `resume` has returned, and longer if it is not over.
     let own = unsafe { (*inner).own.as_mut_ptr() };
-    // SAFETY: as above; `resume` has written the context before it came here.
+    // SAFETY: the coroutine lives until `resume` has returned, and `resume` has written the context before.
     let back = unsafe { (*inner).back.as_ptr() };
-    // SAFETY: both places are valid, and `back` is left once.
+    // SAFETY: both contexts are valid, and `back` is resumed once.
     unsafe { libc::swapcontext(own, back) };
 }
 
@@ -158,9 +158,9 @@ impl Coroutine {
         CURRENT.set(inner);
         // SAFETY: the box lives as long as this value.
         let back = unsafe { (*inner).back.as_mut_ptr() };
-        // SAFETY: as above; `new` or the last `suspend` has written the context.
+        // SAFETY: the box lives as long as this value, and `new` or the last `suspend` has written the context.
         let own = unsafe { (*inner).own.as_ptr() };
-        // SAFETY: both places are valid, and `own` is left once, because it is not over.
+        // SAFETY: both contexts are valid, and `own` is resumed once, because it is not over.
         unsafe { libc::swapcontext(back, own) };
         CURRENT.set(null_mut());
         // SAFETY: the box lives as long as this value, and the body does not run.

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-use crate::group::{Move, Over};
+use crate::group::{Move, TransferId};
 use crate::virtual_time::chooser::Chooser;
 use crate::virtual_time::digest::Digest;
 
@@ -18,7 +18,7 @@ use crate::virtual_time::digest::Digest;
 const EPOCH_NS: u64 = 200_000;
 
 /// Which transfer it is: its ranks, and the numbers that these have given it, which do not depend on the order of arrivals elsewhere.
-type Id = (u32, u32, [Option<Over>; 2]);
+type Id = (u32, u32, [Option<TransferId>; 2]);
 
 /// See the file.
 pub(super) struct Deliveries {

@@ -57,7 +57,7 @@ impl Links {
 
     /// Bytes leave at `now_ns` or as soon as the port is free; when the last one has come. The network between the ports is not
     /// blocked by other pairs, as that of a Clos network.
-    pub(super) fn arrival_ns(&mut self, (from, to): (u32, u32), bytes: u64, now_ns: u64) -> u64 {
+    pub(super) fn arrival_ns(&mut self, from: u32, to: u32, bytes: u64, now_ns: u64) -> u64 {
         let tier = self.profile.between(from, to);
         let begins_ns = now_ns + self.profile.start_ns;
         let factor = self.slow.filter(|(a, b, _)| (*a, *b) == (from, to)).map_or(1, |slow| slow.2);
@@ -86,15 +86,15 @@ mod tests {
         let pod = NetworkProfile::by_name("a3-pod").unwrap();
         let mut links = Links::new(pod, 32, None);
         // 196,000 bytes take 1 us within a node.
-        assert_eq!(links.arrival_ns((0, 2), 196_000, 0), 500 + 500 + 1_000);
-        assert_eq!(links.arrival_ns((0, 4), 196_000, 0), 500 + 1_000 + 500 + 1_000, "the port out");
-        assert_eq!(links.arrival_ns((6, 2), 196_000, 0), 500 + 500 + 2_000, "the port in");
-        assert_eq!(links.arrival_ns((8, 10), 196_000, 0), 500 + 500 + 1_000);
+        assert_eq!(links.arrival_ns(0, 2, 196_000, 0), 500 + 500 + 1_000);
+        assert_eq!(links.arrival_ns(0, 4, 196_000, 0), 500 + 1_000 + 500 + 1_000, "the port out");
+        assert_eq!(links.arrival_ns(6, 2, 196_000, 0), 500 + 500 + 2_000, "the port in");
+        assert_eq!(links.arrival_ns(8, 10, 196_000, 0), 500 + 500 + 1_000);
         // It is on the wire from 11 us on; what starts later and is there sooner does not wait for it.
-        assert_eq!(links.arrival_ns((12, 14), 196_000, 10_000), 10_000 + 2_000);
-        assert_eq!(links.arrival_ns((10, 14), 196_000, 8_000), 8_000 + 2_000, "a gap");
+        assert_eq!(links.arrival_ns(12, 14, 196_000, 10_000), 10_000 + 2_000);
+        assert_eq!(links.arrival_ns(10, 14, 196_000, 8_000), 8_000 + 2_000, "a gap");
         let mut slow = Links::new(pod, 32, Some((0, 2, 10)));
-        assert_eq!(slow.arrival_ns((0, 2), 196_000, 0), 500 + 500 + 10_000);
-        assert_eq!(slow.arrival_ns((2, 0), 196_000, 0), 500 + 500 + 1_000);
+        assert_eq!(slow.arrival_ns(0, 2, 196_000, 0), 500 + 500 + 10_000);
+        assert_eq!(slow.arrival_ns(2, 0, 196_000, 0), 500 + 500 + 1_000);
     }
 }

@@ -17,7 +17,7 @@ use super::coroutine::{self, Stack};
 use super::deliveries::Deliveries;
 use super::links::Links;
 use super::profile::NetworkProfile;
-use crate::group::{ByteRange, Move, Over, Transfer, TransferError, TransferMatcher};
+use crate::group::{ByteRange, Move, Transfer, TransferError, TransferId, TransferMatcher};
 use crate::virtual_time::chooser::Chooser;
 use crate::virtual_time::options::Compute;
 
@@ -342,7 +342,7 @@ impl VirtualNet {
     /// the transfer has an effect can answer, and had perhaps nothing to do until then.
     pub(super) fn start(
         &self,
-        (rank, number): Over,
+        (rank, number): TransferId,
         transfer: &Transfer,
         now_ns: u64,
     ) -> Result<(u64, u64), TransferError> {
@@ -487,7 +487,7 @@ impl NetState {
             deliveries.send(found, number);
             return;
         }
-        let at_ns = self.links.arrival_ns((from, to), found.source.bytes, now_ns);
+        let at_ns = self.links.arrival_ns(from, to, found.source.bytes, now_ns);
         // When they leave, and not when they arrive: the sender, which may write to the bytes then, can be ahead of the receiver by that
         // time. Both sides have given the spans away until the transfer is over.
         self.carry(&found, number);
@@ -523,7 +523,7 @@ impl NetState {
 
     /// Bytes have come to `rank`, or a signal has.
     fn arrive(&mut self, rank: u32, found: &Move, now_ns: u64, numbers: &mut Vec<u64>) {
-        let mut over: Vec<Over> = found.over.into_iter().flatten().collect();
+        let mut over: Vec<TransferId> = found.over.into_iter().flatten().collect();
         over.retain(|(of, _)| *of == rank);
         if let Some(signal) = found.signal {
             self.exchange.signalled(found.from, found.to, signal, &mut over);

@@ -62,7 +62,7 @@ pub(super) fn run<G: StreamBuilder>(program: &Program, stream: &mut G) -> Result
             NextSubmission::Template => ids.push(templates.replay(stream, &nodes)?),
             NextSubmission::OnHeap(count) => {
                 let reads = &reads[index..index + count];
-                nodes.add_on_heap(stream, (reads, &mut random), &mut ids)?;
+                nodes.add_on_heap(stream, reads, &mut random, &mut ids)?;
             }
         }
         let added = index..ids.len();
@@ -130,7 +130,7 @@ impl NextSubmission {
             },
             2 if records => Self::Recorded((1 + random.below(4) as usize).min(nodes.left())),
             3 if records && nodes.alike(1) == 1 => Self::Template,
-            // A heap that holds no more gives way to the program's waits only where the schedulers run at the same time as it.
+            // A heap that holds no more gives way to the program's waits only where the schedulers run at the same time.
             4..=6 if records && nodes.program.graph.edges == EdgesFrom::TensorsAndValues => {
                 match nodes.with_tables(1 + random.below(2)) {
                     0 => Self::One,
@@ -255,7 +255,8 @@ impl Nodes<'_> {
     fn add_on_heap<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        (reads, random): (&[Vec<u32>], &mut RandomStream),
+        reads: &[Vec<u32>],
+        random: &mut RandomStream,
         ids: &mut Vec<TaskId>,
     ) -> Result<(), Fault> {
         let scope = stream.open_scope(DependencyMode::DERIVED)?;

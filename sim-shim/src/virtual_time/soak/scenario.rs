@@ -78,7 +78,7 @@ impl Scenario {
             true => (STREAMS, 2),
             false => (variants, 5),
         };
-        let mut setup = draw_setup(&mut random, (variants, most_clusters), budgets);
+        let mut setup = draw_setup(&mut random, variants, most_clusters, budgets);
         let kinds: &[CoreKind] = match (setup.aic, setup.aiv) {
             (0, _) => &[CoreKind::AIV],
             (_, 0) => &[CoreKind::AIC],
@@ -167,7 +167,7 @@ impl Budgets {
 }
 
 /// How many tasks a window holds that is smaller than the graph, in one of two; `None`: it holds all. The program has to wait for room then, so that schedulers run
-/// at the same time as it, and it must hold what is published together.
+/// at the same time, and it must hold what is published together.
 fn draw_window(random: &mut RandomStream, setup: &Setup, order: PublishOrder) -> Option<u32> {
     let smallest = match order {
         PublishOrder::AtOnce => 16,
@@ -180,7 +180,8 @@ fn draw_window(random: &mut RandomStream, setup: &Setup, order: PublishOrder) ->
 
 fn draw_setup(
     random: &mut RandomStream,
-    (variants, most_clusters): (&[RuntimeVariant], u32),
+    variants: &[RuntimeVariant],
+    most_clusters: u32,
     budgets: Budgets,
 ) -> Setup {
     let clusters = 1 + random.below(most_clusters);

@@ -25,9 +25,9 @@ pub(crate) struct Memory {
     layout: Layout,
 }
 
-// SAFETY: raw memory; everything reaches it through windows.
+// SAFETY: raw memory; it is accessed through `GmWindow` alone, which threads may share.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: raw memory; it is accessed through `GmWindow` alone, which threads may share.
 unsafe impl Sync for Memory {}
 
 impl Memory {

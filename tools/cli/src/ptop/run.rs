@@ -42,7 +42,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
     let session = session(args, &program)?;
     let before_run = session.memory().user_bytes();
     let name = program.name().to_owned();
-    let ran = run_on(&session, args, (program, &given));
+    let ran = run_on(&session, args, program, &given);
     let ran = ran.map_err(|failure| told_of_a_fault(failure, args, &name))?;
     let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
     let judged = expected
@@ -188,7 +188,8 @@ fn session(args: &ProgramRunArgs, program: &Program) -> Result<Session, Failure>
 fn run_on(
     session: &Session,
     args: &ProgramRunArgs,
-    (program, given): (Program, &[(String, FileTensor)]),
+    program: Program,
+    given: &[(String, FileTensor)],
 ) -> Result<RunResult, Failure> {
     let stitcher = Stitcher::new(session)?;
     let stream = stitcher.stream()?;

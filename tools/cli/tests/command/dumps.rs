@@ -38,7 +38,7 @@ fn intermediate_tensors_of_a_graph_have_names_shapes_and_values() {
     assert_eq!(files.get("c").1, [8.0, 18.0]);
 }
 
-/// What is on the heap is there as well, although its memory is used again in the run.
+/// Tensors on the heap are saved as well, although the run uses their memory again.
 #[test]
 fn tensors_of_the_heap_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -174,7 +174,7 @@ impl Player<'_> {
         let buffer = if self.choices.byte() == 0 { null_mut() } else { bytes.as_mut_ptr().cast() };
         // SAFETY: the pointer is null, or has room for what is copied.
         checked(unsafe { memory::pto_copy_to_device(device, address, buffer, count) });
-        // SAFETY: as above.
+        // SAFETY: the pointer is null, or has room for what is copied.
         checked(unsafe { memory::pto_copy_from_device(device, buffer, address, count) });
     }
 
@@ -253,7 +253,7 @@ impl Player<'_> {
     fn size(&mut self) {
         let (mut tasks, mut edges) = (0, 0);
         let graph = self.graphs.any(&mut self.choices);
-        // SAFETY: the places are writable.
+        // SAFETY: the result pointers are valid for writes.
         checked(unsafe { graph::pto_graph_size(graph, &raw mut tasks, &raw mut edges) });
     }
 

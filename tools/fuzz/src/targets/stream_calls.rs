@@ -225,7 +225,7 @@ impl Program<'_> {
                 )
             });
         }
-        // SAFETY: as above.
+        // SAFETY: every pointer is valid for as many elements as are said.
         let added = checked(unsafe {
             stream::pto_builder_add_tensor_task(
                 self.builder,

@@ -9,9 +9,10 @@ use pto_host::Device;
 
 use crate::host::check::Expected;
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
+use crate::host::random::Rng;
 use crate::host::{
-    Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec,
+    Error, Example, ExampleDescription, Inputs, Needs, ParamSpec, Params, Program, TensorSpec,
+    TestSizes,
 };
 use crate::leaky_relu::graph::{Args, SLOPE};
 
@@ -30,13 +31,13 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("y", &["n"], "x where it is not negative, x / 16 elsewhere")];
 
 impl Example for LeakyRelu {
-    fn description(&self) -> Description {
-        Description {
+    fn description(&self) -> ExampleDescription {
+        ExampleDescription {
             name: "leaky_relu",
             summary: "y = x where x is not negative, x / 16 elsewhere, in tiles; vector cores only",
             program: Program::Graph,
             params: PARAMS,
-            sizes: Sizes { whole: &[], little: &[("n", "700"), ("tile", "64")] },
+            sizes: TestSizes { whole: &[], little: &[("n", "700"), ("tile", "64")] },
             inputs: INPUTS,
             outputs: OUTPUTS,
         }
@@ -57,7 +58,7 @@ impl Example for LeakyRelu {
         let size = GraphSize { tasks, arg_words: 4 * tasks, edges: 0 };
         check_room(device, &[elements; 2], &size)?;
 
-        let random = || Random::new(params.get("seed"), "x").units(index(elements));
+        let random = || Rng::new(params.get("seed"), "x").units(index(elements));
         let x = inputs.f32("x").map_or_else(random, <[f32]>::to_vec);
         let (x_gm, y) = (device.upload(&x)?, device.zeroed(index(elements))?);
         let tile = params.non_zero("tile")?;

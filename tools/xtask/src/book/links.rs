@@ -67,7 +67,7 @@ pub(super) fn broken(book: &Path) -> Result<Vec<String>, String> {
     Ok(broken)
 }
 
-/// The text with other links: what is between `open` and `close`, wherever `change` gives one.
+/// The text with other links: `change` replaces the text between `open` and `close` where it returns one.
 fn with_links(
     text: &str,
     open: &str,

@@ -17,7 +17,7 @@ use crate::pto::{answer, command};
 use likeness::Likeness;
 use page::{Block, Transcript};
 
-/// Why a command of a page does not run as it is there.
+/// Why a command of a page does not run as the page has it.
 enum Instead {
     /// It runs with other arguments: the part to replace, and its replacement.
     Smaller(&'static str, &'static str),

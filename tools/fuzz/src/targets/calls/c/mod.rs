@@ -386,7 +386,7 @@ impl HandlePools {
             3 => unsafe {
                 stream::pto_kernel_stream_copy_to_device(raw, pointer, host, host_bytes)
             },
-            // SAFETY: as above.
+            // SAFETY: the bytes live for ever.
             4 => unsafe {
                 stream::pto_kernel_stream_copy_from_device(raw, pointer, host, host_bytes)
             },

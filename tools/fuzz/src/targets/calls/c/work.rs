@@ -176,7 +176,7 @@ impl HandlePools {
             // SAFETY: the words are there, and the options are valid.
             unsafe { run::pto_run_builder(device, name, words, count, options, null_mut()) }
         } else {
-            // SAFETY: as above.
+            // SAFETY: the words are there, and the options are valid.
             unsafe { run::pto_run_stream(device, name, words, count, options, null_mut()) }
         };
         Self::check(status, &[&chosen]);
@@ -232,13 +232,13 @@ impl HandlePools {
                 ])
                 .as_ptr();
             match random.below(12) {
-                // SAFETY: all of them are texts.
+                // SAFETY: the names and the role are C strings.
                 0 => drop(checked(unsafe { program::pto_program_set_role(made, name, role) })),
-                // SAFETY: as above.
+                // SAFETY: the names and the layout are C strings.
                 1 => drop(checked(unsafe { program::pto_program_set_layout(made, name, layout) })),
                 2 => {
                     let bytes = [1_u8; 64];
-                    // SAFETY: as above, and there are as many bytes.
+                    // SAFETY: the name is a C string, and there are 64 bytes.
                     checked(unsafe {
                         program::pto_program_set_constant(made, name, bytes.as_ptr().cast(), 64)
                     });
