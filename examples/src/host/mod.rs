@@ -20,8 +20,8 @@ pub mod params;
 pub mod program;
 pub mod random;
 pub mod rounding;
+pub mod run_mode;
 pub mod tensor;
-pub mod ways;
 
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ pub use member::GroupRank;
 pub use needs::{Needs, Together};
 pub use params::{ParamSpec, Params, f32_of};
 pub use program::Program;
+pub use run_mode::RunMode;
 pub use tensor::{Inputs, NotFinite, Tensor, TensorSpec};
-pub use ways::RunMode;
 
 /// Opens the simulator `a2a3sim` with the programs of all examples in its firmware.
 ///

@@ -5,18 +5,18 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::block_shapes::{List, has_predicate};
 
+use super::block_ledger::{Assigned, First, PartStage, Release, Shaped, is_shaped};
 use super::core_machine::part_of;
+use super::device::VirtualDevice;
 use super::ledger::{Invariant, Violation};
-use super::parts::{Assigned, First, PartStage, Release, Shaped, is_shaped};
 use super::trace::EventKind;
-use super::world::VirtualDevice;
 
 impl VirtualDevice {
     /// An instance begins a step.
     #[inline]
     pub(super) fn begins(&mut self, instance: usize) {
         if self.launch.state.shapes.is_some() {
-            self.parts.begins(instance);
+            self.block_ledger.begins(instance);
         }
     }
 
@@ -31,7 +31,7 @@ impl VirtualDevice {
             return;
         }
         let Some(task) = self.launch.state.task(slot) else { return };
-        self.parts.ready(slot, &shaped, (now_ns, Release::of(task)));
+        self.block_ledger.ready(slot, &shaped, (now_ns, Release::of(task)));
         // One that will not run needs no core, whether a scheduler knows that yet or not.
         if !has_predicate(line) || shapes.predicate_holds(line) {
             self.account.shaped_is_ready(now_ns, shaped.waiting(slot));
@@ -43,7 +43,7 @@ impl VirtualDevice {
         let state = self.launch.state;
         let is_released =
             |slot| state.task(slot).is_some_and(|task| Release::of(task) == Release::Made);
-        self.parts.releases(is_released);
+        self.block_ledger.releases(is_released);
     }
 
     /// A worker is given a task, or a part of it.
@@ -63,14 +63,15 @@ impl VirtualDevice {
         let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
         let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task));
         let mut found = Vec::new();
-        found.extend(self.parts.takes_core(slot, shaped.as_ref(), kind, instance));
+        found.extend(self.block_ledger.takes_core(slot, shaped.as_ref(), kind, instance));
         if shaped.is_some() {
             found.extend(wrong_predicate(shapes, slot, true));
         }
         let part = part_of(&self.launch, slot, (number, kind));
         let first = part.map_or(First::Task, |(shaped, part)| {
             let cluster = self.launch.workers.cluster(number).unwrap_or(u32::MAX);
-            let (first, wrong) = self.parts.dispatched(slot, &shaped, part, (worker, cluster));
+            let (first, wrong) =
+                self.block_ledger.dispatched(slot, &shaped, part, (worker, cluster));
             found.extend(wrong);
             first
         });
@@ -117,11 +118,12 @@ impl VirtualDevice {
         if self.launch.state.shapes.is_none() {
             return true;
         }
-        self.parts.frees(worker);
+        self.block_ledger.frees(worker);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
         let Some((shaped, part)) = part_of(&self.launch, slot, (number, kind)) else { return true };
-        let (_, is_last, found) = self.parts.advanced(slot, &shaped, part, PartStage::Collected);
+        let (_, is_last, found) =
+            self.block_ledger.advanced(slot, &shaped, part, PartStage::Collected);
         if let Some((rule, what)) = found {
             self.ledger.violate(Violation {
                 rule,
@@ -167,7 +169,7 @@ impl VirtualDevice {
 
     /// After a run without a fault: nothing of a shaped task is left.
     pub(super) fn check_parts_at_end(&mut self) {
-        if !self.parts.is_over() {
+        if !self.block_ledger.is_over() {
             let what = "a part is left after the run";
             self.violate(Invariant::Termination, u32::MAX, usize::MAX, what);
         }
@@ -179,7 +181,7 @@ fn wrong_predicate(
     shapes: &pto_aicpu_fw::block_shapes::BlockShapeMemory<'_>,
     slot: u32,
     runs: bool,
-) -> Option<super::parts::Found> {
+) -> Option<super::block_ledger::Found> {
     let line = shapes.line(slot).filter(|line| has_predicate(line))?;
     match (runs, shapes.predicate_holds(line)) {
         (true, false) => Some((Invariant::Predicate, "runs, and its predicate is false")),

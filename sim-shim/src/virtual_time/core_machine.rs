@@ -9,6 +9,7 @@ use pto_aicpu_fw::Launch;
 use pto_graph::group::REDUCE;
 
 use super::account::{Account, Change};
+use super::block_ledger::{BlockLedger, BlockPart, PartStage, Shaped, is_shaped};
 use super::chooser::Chooser;
 use super::core::{ChainRun, Core};
 use super::cost::{COST_ARGS, FastRegions, model_of};
@@ -17,7 +18,6 @@ use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
 use super::lines::{LineAccess, Lines};
 use super::options::{LineModel, VirtualOptions};
-use super::parts::{BlockLedger, BlockPart, PartStage, Shaped, is_shaped};
 use super::trace::{EventKind, EventTrace};
 use super::tracer::Tracer;
 
@@ -53,7 +53,7 @@ fn first_args(args: &[u64]) -> [u64; COST_ARGS] {
     first
 }
 
-/// The part of the world that a core's port uses.
+/// The part of the device that a core's port uses.
 pub(super) struct CoreMachine<'w> {
     pub(super) launch: &'w Launch<'static>,
     pub(super) options: &'w VirtualOptions,
@@ -63,7 +63,7 @@ pub(super) struct CoreMachine<'w> {
     pub(super) tracer: &'w Tracer,
     pub(super) account: &'w mut Account,
     pub(super) lines: &'w mut Lines,
-    pub(super) parts: &'w mut BlockLedger,
+    pub(super) block_ledger: &'w mut BlockLedger,
     pub(super) busy_ns: &'w mut [u64; CoreKind::COUNT],
     pub(super) tasks_run: &'w mut [u64; CoreKind::COUNT],
     pub(super) start_ns: u64,
@@ -278,7 +278,7 @@ impl CoreMachine<'_> {
         time_ns: u64,
     ) -> Advance {
         let Some((shaped, part)) = part_of(self.launch, slot, core) else { return Advance::ONLY };
-        let (is_first, is_last, found) = self.parts.advanced(slot, &shaped, part, stage);
+        let (is_first, is_last, found) = self.block_ledger.advanced(slot, &shaped, part, stage);
         if let Some((rule, what)) = found {
             self.ledger.violate(Violation { rule, time_ns, task: slot, other: core.0, what });
         }
@@ -288,7 +288,7 @@ impl CoreMachine<'_> {
     /// What a task adds to a path: its longest part.
     fn longest_part_ns(&mut self, slot: u32, core: (u32, CoreKind), cost_ns: u64) -> u64 {
         match part_of(self.launch, slot, core) {
-            Some(_) => self.parts.longest_ns(slot, cost_ns),
+            Some(_) => self.block_ledger.longest_ns(slot, cost_ns),
             None => cost_ns,
         }
     }

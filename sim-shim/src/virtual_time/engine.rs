@@ -27,6 +27,7 @@ use pto_graph::{BuilderSet, EdgeOutcome};
 use super::agenda::{Agent, NextTurn, Rival};
 use super::around::Around;
 use super::chooser::Chooser;
+use super::device::{BUILDER, Nap, VirtualDevice};
 use super::digest::Digest;
 use super::group::GroupMember;
 use super::image::ImageNotes;
@@ -37,12 +38,11 @@ use super::report::InstanceReport;
 use super::state::Builder;
 use super::trace::EventKind;
 use super::traced_calls::{self, CallHistory, CallRecord, TracedBuilders};
-use super::world::{BUILDER, Nap, VirtualDevice};
 use crate::group::RunPort;
 use crate::logging;
 use crate::supervisor::Beat;
 
-type WorldRef = Rc<RefCell<VirtualDevice>>;
+type DeviceRef = Rc<RefCell<VirtualDevice>>;
 
 type VirtualInstance<F> = Instance<'static, VirtualPlatform, F>;
 
@@ -59,7 +59,7 @@ struct InstanceRunner<'e, F: FanoutPolicy, B> {
     slots: &'e mut [InstanceSlot<F>],
     /// The number of the first one.
     first: usize,
-    world: &'e WorldRef,
+    device: &'e DeviceRef,
     builders: &'e TracedBuilders<B>,
     /// Of the builder program on the stack, as far as it is known.
     builder: Option<u128>,
@@ -74,66 +74,66 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     beats: &Arc<Vec<Beat>>,
     around: Around,
 ) -> (VirtualDevice, Vec<InstanceReport>) {
-    let mut world =
+    let mut device =
         VirtualDevice::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
-    world.fast = around.fast;
-    world.member = around.endpoint.map(|of| GroupMember::new(of, RunPort::new(launch)));
-    if world.member.is_some() && options.compute != Compute::Run {
+    device.fast = around.fast;
+    device.member = around.endpoint.map(|of| GroupMember::new(of, RunPort::new(launch)));
+    if device.member.is_some() && options.compute != Compute::Run {
         // The path of one rank is not reported: transfers are not on it.
-        world.ledger.forget_paths();
+        device.ledger.forget_paths();
     }
-    let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
+    let fails = device.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     let history =
-        if world.chooser.searches_states() { CallHistory::Kept } else { CallHistory::Forgotten };
+        if device.chooser.searches_states() { CallHistory::Kept } else { CallHistory::Forgotten };
     traced_calls::reset(fails.map(|found| found.at), history);
-    traced_calls::follow_collectives(world.member.as_ref().is_some_and(GroupMember::follows));
-    let world = Rc::new(RefCell::new(world));
+    traced_calls::follow_collectives(device.member.as_ref().is_some_and(GroupMember::follows));
+    let device = Rc::new(RefCell::new(device));
     let mut slots: Vec<InstanceSlot<F>> =
-        (0..launch.aicpu_instances as usize).map(|me| instance_slot(launch, me, &world)).collect();
+        (0..launch.aicpu_instances as usize).map(|me| instance_slot(launch, me, &device)).collect();
     {
-        let mut world = world.borrow_mut();
+        let mut device = device.borrow_mut();
         for me in 0..slots.len() {
-            world.agenda.schedule(Agent::Instance(me), 0);
+            device.agenda.schedule(Agent::Instance(me), 0);
         }
     }
     let tapped = TracedBuilders(Arc::clone(builders));
     let mut runner = InstanceRunner {
         slots: &mut slots,
         first: 0,
-        world: &world,
+        device: &device,
         builders: &tapped,
         builder: None,
     };
     // Nothing is done before the first turn: what comes first must not depend on which OS thread does.
-    world.borrow_mut().wait_for_others(u64::MAX - 1);
+    device.borrow_mut().wait_for_others(u64::MAX - 1);
     runner.run(u64::MAX - 1, Rival::None);
-    leave_group(&world, &slots);
+    leave_group(&device, &slots);
     logging::set_ring_afresh(None);
     logging::set_virtual_time(None);
     let reports = slots.iter().map(|instance_slot| instance_slot.report).collect();
     drop(slots);
-    let world = Rc::into_inner(world).map(RefCell::into_inner);
+    let device = Rc::into_inner(device).map(RefCell::into_inner);
     // The slots, which held the other references, are gone.
-    let mut world = world.unwrap_or_else(|| {
+    let mut device = device.unwrap_or_else(|| {
         VirtualDevice::new(launch.clone(), options, Chooser::replay(Vec::new()), Arc::clone(beats))
     });
-    world.cores.iter_mut().for_each(|core| core.show(u64::MAX));
-    (world, reports)
+    device.cores.iter_mut().for_each(|core| core.show(u64::MAX));
+    (device, reports)
 }
 
 /// Reports to the group how the run has ended, and when.
-fn leave_group<F: FanoutPolicy>(world: &WorldRef, slots: &[InstanceSlot<F>]) {
+fn leave_group<F: FanoutPolicy>(device: &DeviceRef, slots: &[InstanceSlot<F>]) {
     let end_ns =
         slots.iter().map(|instance_slot| instance_slot.report.returned_ns).max().unwrap_or(0);
-    world.borrow_mut().leave_group(end_ns);
+    device.borrow_mut().leave_group(end_ns);
 }
 
 fn instance_slot<F: FanoutPolicy>(
     launch: &Launch<'static>,
     me: usize,
-    world: &WorldRef,
+    device: &DeviceRef,
 ) -> InstanceSlot<F> {
-    let platform = VirtualPlatform::new(me, launch.arena.workers(), Rc::clone(world));
+    let platform = VirtualPlatform::new(me, launch.arena.workers(), Rc::clone(device));
     let number = u32::try_from(me).unwrap_or(u32::MAX);
     InstanceSlot {
         instance: Instance::new(launch.clone(), number, platform),
@@ -149,21 +149,21 @@ impl<F: FanoutPolicy, B: BuilderSet> InstanceRunner<'_, F, B> {
         loop {
             self.note_state(limit_ns, rival);
             let turn = {
-                let mut world = self.world.borrow_mut();
-                let (limit_ns, rival) = world.within_horizon(limit_ns, rival);
-                let VirtualDevice { agenda, chooser, .. } = &mut *world;
+                let mut device = self.device.borrow_mut();
+                let (limit_ns, rival) = device.within_horizon(limit_ns, rival);
+                let VirtualDevice { agenda, chooser, .. } = &mut *device;
                 agenda.next(limit_ns, rival, chooser)
             };
             match turn {
-                None if self.world.borrow_mut().wait_for_others(limit_ns) => {}
+                None if self.device.borrow_mut().wait_for_others(limit_ns) => {}
                 None | Some((_, NextTurn::Caller)) => return,
                 Some((time_ns, NextTurn::Agent(Agent::Core(worker)))) => {
-                    self.world.borrow_mut().step_core(worker, time_ns);
+                    self.device.borrow_mut().step_core(worker, time_ns);
                 }
                 Some((time_ns, NextTurn::Agent(Agent::Instance(me)))) => self.step(me, time_ns),
                 Some((time_ns, NextTurn::Agent(Agent::Alarm(me)))) => self.alarm(me, time_ns),
                 Some((time_ns, NextTurn::Agent(Agent::Engine))) => {
-                    self.world.borrow_mut().step_transfers(time_ns);
+                    self.device.borrow_mut().step_transfers(time_ns);
                 }
             }
         }
@@ -173,34 +173,34 @@ impl<F: FanoutPolicy, B: BuilderSet> InstanceRunner<'_, F, B> {
     /// say what it is in, the state is not known.
     #[inline]
     fn note_state(&self, limit_ns: u64, rival: Rival) {
-        let mut world = self.world.borrow_mut();
+        let mut device = self.device.borrow_mut();
         let is_known = self.first == 0 || self.builder.is_some();
-        let is_wanted = is_known && world.chooser.wants_state();
-        if !is_wanted || !world.agenda.offers_choice(limit_ns, rival) {
+        let is_wanted = is_known && device.chooser.wants_state();
+        if !is_wanted || !device.agenda.offers_choice(limit_ns, rival) {
             return;
         }
         let mut digest = Digest::new();
-        let is_under_way = self.first > 0 || !world.launch.state.build_is_done();
+        let is_under_way = self.first > 0 || !device.launch.state.build_is_done();
         let builder = if is_under_way { Builder::UnderWay } else { Builder::Gone };
         (self.builder, limit_ns, rival == Rival::Caller).hash(&mut digest);
-        world.hash_state(&mut digest, builder);
-        drop(world);
+        device.hash_state(&mut digest, builder);
+        drop(device);
         for instance_slot in self.slots.iter() {
             instance_slot.has_returned.hash(&mut digest);
             instance_slot.instance.hash_state(&mut digest, VirtualPlatform::hash_state);
         }
-        self.world.borrow_mut().chooser.visit(digest.number());
+        self.device.borrow_mut().chooser.visit(digest.number());
     }
 
     /// Wakes an instance whose nap is over. One that is awake needs no alarm before its next nap, which sets one.
     fn alarm(&self, me: usize, time_ns: u64) {
-        let mut world = self.world.borrow_mut();
-        let nap = world.naps[me];
-        let due_ns = nap.from_ns + nap.length_ns(world.shortest_nap_ns);
+        let mut device = self.device.borrow_mut();
+        let nap = device.naps[me];
+        let due_ns = nap.from_ns + nap.length_ns(device.shortest_nap_ns);
         if nap.is_asleep && due_ns <= time_ns {
-            world.wake_after(me, time_ns);
+            device.wake_after(me, time_ns);
         } else if nap.is_asleep {
-            world.agenda.schedule(Agent::Alarm(me), due_ns);
+            device.agenda.schedule(Agent::Alarm(me), due_ns);
         }
     }
 
@@ -209,18 +209,18 @@ impl<F: FanoutPolicy, B: BuilderSet> InstanceRunner<'_, F, B> {
         let at = me.wrapping_sub(self.first);
         if me > 0 {
             if let Some(instance_slot) = self.slots.get_mut(at) {
-                instance_slot.step(me, time_ns, self.world, Instance::step_without_program);
+                instance_slot.step(me, time_ns, self.device, Instance::step_without_program);
             }
             return;
         }
         let Some((instance_slot, others)) = self.slots.split_first_mut() else { return };
-        let (world, builders) = (self.world, self.builders);
+        let (device, builders) = (self.device, self.builders);
         // Only instance 0 builds.
-        let runner = InstanceRunner { slots: others, first: 1, world, builders, builder: None };
+        let runner = InstanceRunner { slots: others, first: 1, device, builders, builder: None };
         let (log_ring, state) = (instance_slot.log_ring, None);
         let mut machine =
             BuilderMachine { runner, publishes: 0, in_range: false, log_ring, image: None, state };
-        instance_slot.step(0, time_ns, world, |instance| {
+        instance_slot.step(0, time_ns, device, |instance| {
             instance.step_on(builders, |_, program| program.build(&mut machine))
         });
     }
@@ -232,22 +232,22 @@ impl<F: FanoutPolicy> InstanceSlot<F> {
         &mut self,
         me: usize,
         time_ns: u64,
-        world: &WorldRef,
+        device: &DeviceRef,
         step: impl FnOnce(&mut VirtualInstance<F>) -> Progressed,
     ) {
         if self.has_returned {
             return;
         }
-        for beat in world.borrow().beats.iter() {
+        for beat in device.borrow().beats.iter() {
             beat.turn();
             beat.no_core();
         }
-        let start_ns = self.begin(me, time_ns, world);
+        let start_ns = self.begin(me, time_ns, device);
         logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(start_ns));
         let progressed = step(&mut self.instance);
         let platform = self.instance.platform();
-        let mut shared = world.borrow_mut();
+        let mut shared = device.borrow_mut();
         // What the step has built, where it is the builder's: what it waited for in between is no work.
         let mut built_ns = 0;
         if me == 0 {
@@ -275,7 +275,7 @@ impl<F: FanoutPolicy> InstanceSlot<F> {
                 shared.agenda.schedule(Agent::Alarm(me), now_ns + nap_ns);
                 drop(shared);
                 let report_ns = platform.next_report_ns(start_ns);
-                shared = world.borrow_mut();
+                shared = device.borrow_mut();
                 if let Some(report_ns) = report_ns {
                     shared.wake_within(me, report_ns);
                 }
@@ -293,30 +293,30 @@ impl<F: FanoutPolicy> InstanceSlot<F> {
 
     /// Goes to the time of the step, and charges for it; returns when it starts.
     #[inline]
-    fn begin(&mut self, me: usize, time_ns: u64, world: &WorldRef) -> u64 {
+    fn begin(&mut self, me: usize, time_ns: u64, device: &DeviceRef) -> u64 {
         let platform = self.instance.platform();
-        let mut world = world.borrow_mut();
-        world.naps[me].is_asleep = false;
-        world.begins(me);
+        let mut device = device.borrow_mut();
+        device.naps[me].is_asleep = false;
+        device.begins(me);
         platform.advance_to(time_ns);
         let start_ns = platform.time_ns();
-        let cost = world.options.profile.step_ns;
-        let step_ns = world.chooser.delay(cost);
+        let cost = device.options.profile.step_ns;
+        let step_ns = device.chooser.delay(cost);
         platform.advance_to(start_ns + step_ns);
         if me == 0 {
-            world.builder_ns = start_ns + step_ns;
+            device.builder_ns = start_ns + step_ns;
         }
         start_ns
     }
 }
 
 /// Calls of the builder after its last publish.
-fn charge_rest(world: &mut VirtualDevice) {
+fn charge_rest(device: &mut VirtualDevice) {
     traced_calls::drain(|note| {
-        world.charge(note);
+        device.charge(note);
     });
     if traced_calls::take_failure() {
-        world.trace.add(world.builder_ns, EventKind::Injected, 0, u32::MAX);
+        device.trace.add(device.builder_ns, EventKind::Injected, 0, u32::MAX);
     }
 }
 
@@ -349,46 +349,46 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     const NOTES_EDGES: bool = true;
 
     fn now_ns(&self) -> u64 {
-        self.runner.world.borrow().builder_ns
+        self.runner.device.borrow().builder_ns
     }
 
     fn added(&mut self, slot: u32) {
-        self.runner.world.borrow_mut().ledger.reuse(slot);
+        self.runner.device.borrow_mut().ledger.reuse(slot);
     }
 
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
-        let mut world = self.runner.world.borrow_mut();
-        let cost_ns = world.options.profile.edge_ns.low + world.line_ns(producer, BUILDER);
-        let now_ns = world.build_for(cost_ns);
+        let mut device = self.runner.device.borrow_mut();
+        let cost_ns = device.options.profile.edge_ns.low + device.line_ns(producer, BUILDER);
+        let now_ns = device.build_for(cost_ns);
         let kind = match outcome {
             EdgeOutcome::Added => TraceKind::EDGE,
             EdgeOutcome::AlreadySatisfied => TraceKind::EDGE_SATISFIED,
         };
         if outcome == EdgeOutcome::AlreadySatisfied {
-            world.ledger.carry(producer, consumer);
+            device.ledger.carry(producer, consumer);
         }
-        world.tracer.instance(0, now_ns, kind, (consumer, producer));
+        device.tracer.instance(0, now_ns, kind, (consumer, producer));
     }
 
     fn replayed(&mut self, slot: u32) {
-        let mut world = self.runner.world.borrow_mut();
-        let state = world.launch.state;
+        let mut device = self.runner.device.borrow_mut();
+        let state = device.launch.state;
         let Some(task) = state.task(slot) else { return };
         let kind = u32::from(task.kind.load(Relaxed) & !SHAPED);
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
-        world.heed_budget_of(task);
-        world.charge(CallRecord::Add { slot, replayed: true, args, tensors: 0, func_and_kind });
-        world.charge(CallRecord::Publish(slot));
+        device.heed_budget_of(task);
+        device.charge(CallRecord::Add { slot, replayed: true, args, tensors: 0, func_and_kind });
+        device.charge(CallRecord::Publish(slot));
     }
 
     fn in_range(&mut self, what: RangeNote) {
         self.in_range |= matches!(what, RangeNote::Task(_) | RangeNote::TensorTask { .. });
-        self.runner.world.borrow_mut().charge_range(what);
+        self.runner.device.borrow_mut().charge_range(what);
     }
 
     fn hasher(&mut self) -> Option<&mut dyn Hasher> {
-        if !self.runner.world.borrow().chooser.searches_states() {
+        if !self.runner.device.borrow().chooser.searches_states() {
             return None;
         }
         Some(self.state.get_or_insert_with(Digest::new))
@@ -397,12 +397,12 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     /// What the program has read since takes its time, during which the others go on.
     fn step_others(&mut self) {
         let until_ns = {
-            let mut world = self.runner.world.borrow_mut();
-            world.beats.iter().for_each(Beat::turn);
+            let mut device = self.runner.device.borrow_mut();
+            device.beats.iter().for_each(Beat::turn);
             traced_calls::drain(|note| {
-                world.charge(note);
+                device.charge(note);
             });
-            world.builder_ns
+            device.builder_ns
         };
         self.run(until_ns, Rival::None);
         logging::set_ring_afresh(self.log_ring);
@@ -412,17 +412,17 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     /// One look at the watermark, then everybody who is due until then.
     fn relax(&mut self) {
         let until_ns = {
-            let mut world = self.runner.world.borrow_mut();
-            world.beats.iter().for_each(Beat::turn);
+            let mut device = self.runner.device.borrow_mut();
+            device.beats.iter().for_each(Beat::turn);
             traced_calls::drain(|note| {
-                world.charge(note);
+                device.charge(note);
             });
-            world.wait_for_an_event();
+            device.wait_for_an_event();
             // After the horizon something can come that is not on the agenda yet.
-            let due_ns = world.agenda.next_ns().unwrap_or(0).min(world.horizon_ns());
-            let look_ns = world.options.profile.step_ns.low.max(1);
-            world.builder_ns = due_ns.max(world.builder_ns) + look_ns;
-            world.builder_ns
+            let due_ns = device.agenda.next_ns().unwrap_or(0).min(device.horizon_ns());
+            let look_ns = device.options.profile.step_ns.low.max(1);
+            device.builder_ns = due_ns.max(device.builder_ns) + look_ns;
+            device.builder_ns
         };
         self.run(until_ns, Rival::None);
         logging::set_ring_afresh(self.log_ring);
@@ -432,11 +432,11 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     /// The loader of an image, which runs without a builder program: charges for the task, and lets the others wait.
     fn loaded(&mut self, slot: u32) {
         let until_ns = {
-            let mut world = self.runner.world.borrow_mut();
-            world.beats.iter().for_each(Beat::turn);
-            let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
-            image.charge(slot, &mut world);
-            world.builder_ns
+            let mut device = self.runner.device.borrow_mut();
+            device.beats.iter().for_each(Beat::turn);
+            let image = self.image.get_or_insert_with(|| ImageNotes::of(&device.launch));
+            image.charge(slot, &mut device);
+            device.builder_ns
         };
         self.run(until_ns, Rival::Caller);
         logging::set_ring_afresh(self.log_ring);
@@ -445,32 +445,32 @@ impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
 
     fn published(&mut self) {
         let (until_ns, stops) = {
-            let mut world = self.runner.world.borrow_mut();
-            world.beats.iter().for_each(Beat::turn);
+            let mut device = self.runner.device.borrow_mut();
+            device.beats.iter().for_each(Beat::turn);
             let mut noted = std::mem::take(&mut self.in_range);
             traced_calls::drain(|note| {
                 noted = true;
-                world.charge(note);
+                device.charge(note);
             });
-            world.book_release();
-            world.corrupt_line();
-            let now_ns = world.builder_ns;
-            world.start_transfers(now_ns);
+            device.book_release();
+            device.corrupt_line();
+            let now_ns = device.builder_ns;
+            device.start_transfers(now_ns);
             let stops = noted
-                && world.builder_trouble().is_some_and(|found| {
+                && device.builder_trouble().is_some_and(|found| {
                     found.trouble == Trouble::BuilderStops && found.at == self.publishes
                 });
-            (world.builder_ns, stops)
+            (device.builder_ns, stops)
         };
         self.publishes = self.publishes.wrapping_add(1);
         if stops {
-            let mut world = self.runner.world.borrow_mut();
-            world.trace.add(until_ns, EventKind::Injected, 0, u32::MAX);
-            drop(world);
+            let mut device = self.runner.device.borrow_mut();
+            device.trace.add(until_ns, EventKind::Injected, 0, u32::MAX);
+            drop(device);
             // The others go on without it until they give up.
             self.run(u64::MAX - 1, Rival::None);
-            let mut world = self.runner.world.borrow_mut();
-            world.builder_ns = world.builder_ns.max(world.agenda.now());
+            let mut device = self.runner.device.borrow_mut();
+            device.builder_ns = device.builder_ns.max(device.agenda.now());
         } else {
             self.run(until_ns, Rival::Caller);
         }

@@ -14,13 +14,13 @@ use pto_graph::BuilderSet;
 use super::around::Around;
 use super::chooser::Chooser;
 use super::cost::FastRegions;
+use super::device::VirtualDevice;
 use super::engine;
 use super::group::{Locals, Machine, NetEndpoint, Stack};
 use super::ledger::Invariant;
 use super::options::VirtualOptions;
 use super::report::{InstanceReport, KindReport, VirtualReport};
 use super::traced_calls::SavedCalls;
-use super::world::VirtualDevice;
 use crate::host::{Host, Memory};
 use crate::logging::{self, Destination};
 use crate::supervisor::{self, Beat, Finish};
@@ -68,39 +68,40 @@ pub(super) fn run_with<F: FanoutPolicy, B: BuilderSet>(
     (chooser, around): (Chooser, Around),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
-    let (world, instances) = engine::run::<F, B>(launch, builders, options, chooser, beats, around);
-    report(world, instances)
+    let (device, instances) =
+        engine::run::<F, B>(launch, builders, options, chooser, beats, around);
+    report(device, instances)
 }
 
-fn report(mut world: VirtualDevice, instances: Vec<InstanceReport>) -> (VirtualReport, Chooser) {
+fn report(mut device: VirtualDevice, instances: Vec<InstanceReport>) -> (VirtualReport, Chooser) {
     let makespan_ns = instances.iter().map(|instance| instance.returned_ns).max().unwrap_or(0);
-    if world.launch.state.fault.first().is_none() {
-        world.ledger.check_end(makespan_ns);
-        world.check_cores_at_end();
-        world.check_parts_at_end();
+    if device.launch.state.fault.first().is_none() {
+        device.ledger.check_end(makespan_ns);
+        device.check_cores_at_end();
+        device.check_parts_at_end();
     }
-    let times = world.account.finish();
+    let times = device.account.finish();
     let kind = |kind: CoreKind| KindReport {
-        cores: u32::try_from(world.launch.workers.count(kind)).unwrap_or(u32::MAX),
-        parts: world.tasks_run[kind.index()],
-        busy_ns: world.busy_ns[kind.index()],
+        cores: u32::try_from(device.launch.workers.count(kind)).unwrap_or(u32::MAX),
+        parts: device.tasks_run[kind.index()],
+        busy_ns: device.busy_ns[kind.index()],
         time: times[kind.index()],
     };
     let kinds = [kind(CoreKind::AIC), kind(CoreKind::AIV)];
-    let (events, events_dropped) = world.trace.take();
-    let (violations, violation_count) = world.ledger.take_violations();
-    let first_ns = world.ledger.first_ready_ns.unwrap_or(0);
+    let (events, events_dropped) = device.trace.take();
+    let (violations, violation_count) = device.ledger.take_violations();
+    let first_ns = device.ledger.first_ready_ns.unwrap_or(0);
     let report = VirtualReport {
         makespan_ns,
-        graph_ns: world.ledger.last_completed_ns.saturating_sub(first_ns),
-        tasks: world.ledger.completed,
-        kernels: world.ledger.completed + world.ledger.chained,
-        trace_hash: world.trace.hash(),
-        choices: world.chooser.count(),
-        turns: world.agenda.turns(),
-        injections: world.trace.injections(),
-        critical_path_ns: world.ledger.longest_path_ns,
-        waits: world.ledger.waits,
+        graph_ns: device.ledger.last_completed_ns.saturating_sub(first_ns),
+        tasks: device.ledger.completed,
+        kernels: device.ledger.completed + device.ledger.chained,
+        trace_hash: device.trace.hash(),
+        choices: device.chooser.count(),
+        turns: device.agenda.turns(),
+        injections: device.trace.injections(),
+        critical_path_ns: device.ledger.longest_path_ns,
+        waits: device.ledger.waits,
         kinds,
         instances,
         events,
@@ -108,7 +109,7 @@ fn report(mut world: VirtualDevice, instances: Vec<InstanceReport>) -> (VirtualR
         violations,
         violation_count,
     };
-    (report, world.chooser)
+    (report, device.chooser)
 }
 
 impl VirtualDevice {

@@ -7,9 +7,9 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_aicpu_fw::Launch;
 use pto_graph::EdgeOutcome;
 
+use super::device::VirtualDevice;
 use super::ledger::Invariant;
 use super::traced_calls::CallRecord;
-use super::world::VirtualDevice;
 
 /// The image.
 pub(super) struct ImageNotes {
@@ -25,27 +25,28 @@ impl ImageNotes {
     }
 
     /// Charges for a task of the image, which was just loaded. Nothing runs before all of them are, so that every producer counts.
-    pub(super) fn charge(&self, slot: u32, world: &mut VirtualDevice) {
+    pub(super) fn charge(&self, slot: u32, device: &mut VirtualDevice) {
         let Some(image) = self.image.as_ref().filter(|image| slot < image.task_count()) else {
             return;
         };
         let task = image.task(slot);
         let func_and_kind = u32::from(task.func_id) | u32::from(task.kind) << 16;
         let args = usize::from(task.arg_count);
-        world.charge(CallRecord::Add { slot, replayed: false, args, tensors: 0, func_and_kind });
+        device.charge(CallRecord::Add { slot, replayed: false, args, tensors: 0, func_and_kind });
         for producer in image.producers(&task) {
-            let (generation, outcome) = (world.launch.run_epoch, EdgeOutcome::Added);
-            world.charge(CallRecord::Edge { producer, generation, consumer: slot, outcome });
+            let (generation, outcome) = (device.launch.run_epoch, EdgeOutcome::Added);
+            device.charge(CallRecord::Edge { producer, generation, consumer: slot, outcome });
         }
-        let waits_for = world.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
+        let waits_for =
+            device.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
         if waits_for != task.edge_count {
-            world.violate(
+            device.violate(
                 Invariant::EdgeOrder,
                 slot,
                 0,
                 "waits for other producers than the image names",
             );
         }
-        world.charge(CallRecord::Publish(slot));
+        device.charge(CallRecord::Publish(slot));
     }
 }

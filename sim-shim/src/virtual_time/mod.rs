@@ -17,12 +17,14 @@
 mod account;
 mod agenda;
 mod around;
+mod block_ledger;
 mod block_shapes;
 pub mod campaign;
 mod chooser;
 mod core;
 mod core_machine;
 mod cost;
+mod device;
 mod digest;
 mod engine;
 mod fitting;
@@ -33,7 +35,6 @@ mod inject;
 mod ledger;
 pub mod lines;
 mod options;
-mod parts;
 mod paths;
 mod platform;
 mod port;
@@ -48,7 +49,6 @@ mod trace;
 mod traced_calls;
 mod tracer;
 mod transfers;
-mod world;
 #[cfg(test)]
 mod wrong_core;
 

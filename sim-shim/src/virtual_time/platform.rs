@@ -13,7 +13,7 @@ use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use pto_aicpu_fw::{LinesPlatform, Machine};
 
 use super::core::SLOTS;
-use super::world::{Ring, VirtualDevice};
+use super::device::{Ring, VirtualDevice};
 
 /// Doorbells that the inner platform has rung; the outer platform rings them in virtual time.
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ impl Machine for PendingDoorbells {
 pub(super) struct VirtualPlatform {
     inner: LinesPlatform<'static, Exclusive, PendingDoorbells>,
     pending: PendingDoorbells,
-    world: Rc<RefCell<VirtualDevice>>,
+    device: Rc<RefCell<VirtualDevice>>,
     me: usize,
     workers: Vec<u32>,
     tasks: Vec<VecDeque<u32>>,
@@ -50,12 +50,12 @@ impl VirtualPlatform {
     pub(super) fn new(
         me: usize,
         lines: &'static [Handshake],
-        world: Rc<RefCell<VirtualDevice>>,
+        device: Rc<RefCell<VirtualDevice>>,
     ) -> Self {
         let pending = PendingDoorbells::default();
         let inner = LinesPlatform::new(lines, pending.clone());
         let (workers, tasks) = (Vec::new(), Vec::new());
-        Self { inner, pending, world, me, workers, tasks, now_ns: 0, needs_barrier: false }
+        Self { inner, pending, device, me, workers, tasks, now_ns: 0, needs_barrier: false }
     }
 
     /// The instance's own time.
@@ -66,7 +66,7 @@ impl VirtualPlatform {
 
     /// Hashes its own state, without that of the machine.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { inner, pending, world: _, me: _, workers: _, tasks, now_ns, needs_barrier } =
+        let Self { inner, pending, device: _, me: _, workers: _, tasks, now_ns, needs_barrier } =
             self;
         inner.hash_state(into);
         (&*pending.0.borrow(), tasks, now_ns, needs_barrier).hash(into);
@@ -81,8 +81,8 @@ impl VirtualPlatform {
     /// When the next report of one of its cores becomes visible, as far as one is under way that a step which
     /// started at `start_ns` could not see yet.
     pub(super) fn next_report_ns(&self, start_ns: u64) -> Option<u64> {
-        let world = self.world.borrow();
-        let cores = self.workers.iter().filter_map(|worker| world.cores.get(*worker as usize));
+        let device = self.device.borrow();
+        let cores = self.workers.iter().filter_map(|worker| device.cores.get(*worker as usize));
         let reports = cores.filter_map(|core| core.reports.front()).map(|report| report.visible_ns);
         reports.filter(|visible_ns| *visible_ns > start_ns).min()
     }
@@ -95,24 +95,24 @@ impl VirtualPlatform {
     /// Looks at a core's line in GM.
     fn look(&mut self, core: usize) {
         let worker = self.worker(core);
-        let mut world = self.world.borrow_mut();
-        self.now_ns += world.options.profile.line_hit_ns.low;
-        world.look_at(worker, self.now_ns);
+        let mut device = self.device.borrow_mut();
+        self.now_ns += device.options.profile.line_hit_ns.low;
+        device.look_at(worker, self.now_ns);
     }
 
     /// Rings the doorbells that the inner platform has rung.
     fn ring_all(&mut self, what: Ring) {
-        let mut world = self.world.borrow_mut();
-        let profile = world.options.profile;
+        let mut device = self.device.borrow_mut();
+        let profile = device.options.profile;
         let mut cost = profile.store_first_ns;
         for worker in self.pending.0.borrow_mut().drain(..) {
             let worker = worker as usize;
             if what == Ring::Dispatch {
-                world.dispatched(worker, self.now_ns, self.me);
+                device.dispatched(worker, self.now_ns, self.me);
             }
-            self.now_ns += world.chooser.delay(cost);
+            self.now_ns += device.chooser.delay(cost);
             cost = profile.store_burst_ns;
-            world.ring(worker, self.now_ns, self.me, what);
+            device.ring(worker, self.now_ns, self.me, what);
         }
     }
 }
@@ -145,16 +145,16 @@ impl Platform for VirtualPlatform {
     fn poll(&mut self, core: usize) -> CoreStatus {
         let worker = self.worker(core);
         {
-            let mut world = self.world.borrow_mut();
-            let cost = world.options.profile.cond_load_ns;
-            self.now_ns += world.chooser.delay(cost);
-            world.look_at(worker, self.now_ns);
+            let mut device = self.device.borrow_mut();
+            let cost = device.options.profile.cond_load_ns;
+            self.now_ns += device.chooser.delay(cost);
+            device.look_at(worker, self.now_ns);
         }
         let status = self.inner.poll(core);
         if matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
             let tasks = self.tasks.get_mut(core);
             let task = tasks.and_then(VecDeque::pop_front).unwrap_or(u32::MAX);
-            self.now_ns = self.world.borrow_mut().completed(task, (self.me, worker), self.now_ns);
+            self.now_ns = self.device.borrow_mut().completed(task, (self.me, worker), self.now_ns);
         }
         status
     }
@@ -165,14 +165,14 @@ impl Platform for VirtualPlatform {
             tasks.push_back(dispatch.task);
         }
         {
-            let mut world = self.world.borrow_mut();
-            let profile = world.options.profile;
+            let mut device = self.device.borrow_mut();
+            let profile = device.options.profile;
             // A sibling that is ahead in virtual time made the task ready: this instance sees it then.
-            let ready_ns = world.ledger.ready_ns(dispatch.task);
-            let ready_ns = world.parts.ready_ns(dispatch.task).max(ready_ns);
+            let ready_ns = device.ledger.ready_ns(dispatch.task);
+            let ready_ns = device.block_ledger.ready_ns(dispatch.task).max(ready_ns);
             self.now_ns = self.now_ns.max(ready_ns);
-            let line_ns = world.line_ns(dispatch.task, self.me);
-            self.now_ns += world.chooser.delay(profile.dispatch_ns) + line_ns;
+            let line_ns = device.line_ns(dispatch.task, self.me);
+            self.now_ns += device.chooser.delay(profile.dispatch_ns) + line_ns;
         }
         self.inner.stage(core, dispatch)
     }
@@ -180,9 +180,9 @@ impl Platform for VirtualPlatform {
     #[inline]
     fn commit(&mut self) {
         {
-            let mut world = self.world.borrow_mut();
-            let cost = world.options.profile.barrier_ns;
-            self.now_ns += world.chooser.delay(cost);
+            let mut device = self.device.borrow_mut();
+            let cost = device.options.profile.barrier_ns;
+            self.now_ns += device.chooser.delay(cost);
         }
         self.needs_barrier = false;
         self.inner.commit();
@@ -201,15 +201,15 @@ impl Platform for VirtualPlatform {
 
     #[inline]
     fn fetch(&mut self, task: u32) {
-        self.now_ns += self.world.borrow_mut().line_ns(task, self.me);
+        self.now_ns += self.device.borrow_mut().line_ns(task, self.me);
     }
 
     #[inline]
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         {
-            let mut world = self.world.borrow_mut();
-            let profile = world.options.profile;
-            self.now_ns += world.chooser.delay(profile.dispatch_ns) + profile.line_hit_ns.low;
+            let mut device = self.device.borrow_mut();
+            let profile = device.options.profile;
+            self.now_ns += device.chooser.delay(profile.dispatch_ns) + profile.line_hit_ns.low;
         }
         self.needs_barrier = true;
         self.inner.stage_ahead(core, dispatch);
@@ -218,9 +218,9 @@ impl Platform for VirtualPlatform {
     #[inline]
     fn settle(&mut self) {
         if std::mem::take(&mut self.needs_barrier) {
-            let mut world = self.world.borrow_mut();
-            let cost = world.options.profile.barrier_ns;
-            self.now_ns += world.chooser.delay(cost);
+            let mut device = self.device.borrow_mut();
+            let cost = device.options.profile.barrier_ns;
+            self.now_ns += device.chooser.delay(cost);
         }
     }
 
@@ -230,10 +230,10 @@ impl Platform for VirtualPlatform {
             tasks.push_back(task);
         }
         {
-            let mut world = self.world.borrow_mut();
-            let profile = world.options.profile;
-            self.now_ns = self.now_ns.max(world.ledger.ready_ns(task));
-            self.now_ns += world.chooser.delay(profile.ring_ns);
+            let mut device = self.device.borrow_mut();
+            let profile = device.options.profile;
+            self.now_ns = self.now_ns.max(device.ledger.ready_ns(task));
+            self.now_ns += device.chooser.delay(profile.ring_ns);
         }
         self.settle();
         self.inner.ring_ahead(core, task)?;
@@ -242,11 +242,11 @@ impl Platform for VirtualPlatform {
     }
 
     fn skipped(&mut self, task: u32) {
-        self.now_ns = self.world.borrow_mut().skipped(task, self.me, self.now_ns);
+        self.now_ns = self.device.borrow_mut().skipped(task, self.me, self.now_ns);
     }
 
     fn transferred(&mut self, task: u32) {
-        self.now_ns = self.world.borrow_mut().transferred(task, self.me, self.now_ns);
+        self.now_ns = self.device.borrow_mut().transferred(task, self.me, self.now_ns);
     }
 }
 
@@ -256,16 +256,16 @@ impl Machine for VirtualPlatform {
     const STAGES_AHEAD: bool = true;
 
     fn now_ns(&self) -> u64 {
-        let tick = self.world.borrow().options.profile.clock_tick_ns.low.max(1);
+        let tick = self.device.borrow().options.profile.clock_tick_ns.low.max(1);
         self.now_ns / tick * tick
     }
 
     fn wake_siblings(&mut self) {
-        self.world.borrow_mut().wake_others(self.me, self.now_ns);
+        self.device.borrow_mut().wake_others(self.me, self.now_ns);
     }
 
     #[inline]
     fn fetch_sibling(&mut self) {
-        self.now_ns += self.world.borrow().options.profile.line_miss_ns.low;
+        self.now_ns += self.device.borrow().options.profile.line_miss_ns.low;
     }
 }

@@ -13,8 +13,8 @@ use pto_abi::handshake::Handshake;
 use pto_abi::runtime::{Runtime, region};
 use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 
+use super::device::VirtualDevice;
 use super::digest::Digest;
-use super::world::VirtualDevice;
 
 impl VirtualDevice {
     /// Hashes the machine and the memory of the run.
@@ -33,7 +33,7 @@ impl VirtualDevice {
             account: _,
             // The model of stale lines is for runs that are not searched.
             lines: _,
-            parts,
+            block_ledger,
             busy_ns: _,
             tasks_run: _,
             builder_ns,
@@ -55,7 +55,7 @@ impl VirtualDevice {
         cores.iter().for_each(|core| core.hash_state(into));
         (naps, shortest_nap_ns).hash(into);
         ledger.hash_state(into);
-        parts.hash_state(into);
+        block_ledger.hash_state(into);
         self.hash_memory(into, builder);
     }
 

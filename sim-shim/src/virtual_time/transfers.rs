@@ -1,7 +1,7 @@
 //! The transfer engine of a machine whose device is in a group, and how far the machine may go on by itself.
 
 use super::agenda::{Agent, Rival};
-use super::world::VirtualDevice;
+use super::device::VirtualDevice;
 use crate::supervisor;
 
 impl VirtualDevice {

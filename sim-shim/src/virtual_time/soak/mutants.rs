@@ -6,8 +6,8 @@ use pto_aicpu_fw::{FanoutPolicy, LockFree, Locked};
 
 use super::super::chooser::Chooser;
 use super::super::core::Report;
+use super::super::device::{Ring, VirtualDevice};
 use super::super::ledger::Invariant;
-use super::super::world::{Ring, VirtualDevice};
 use super::super::wrong_core::{Wrong, choose};
 use super::judge::judge;
 use super::rig::SoakDevice;
@@ -139,31 +139,31 @@ fn the_real_policies_are_not() {
 fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
     let scenario = Scenario::draw(1, 4, Troubles::None);
     let mut rig = SoakDevice::new(scenario.setup, &scenario.graph).unwrap();
-    let mut world = VirtualDevice::new(
+    let mut device = VirtualDevice::new(
         rig.prepared(),
         scenario.options,
         Chooser::seeded(0),
         std::sync::Arc::default(),
     );
-    let rules = |world: &mut VirtualDevice| {
-        world.ledger.take_violations().0.iter().map(|found| found.rule).collect::<Vec<_>>()
+    let rules = |device: &mut VirtualDevice| {
+        device.ledger.take_violations().0.iter().map(|found| found.rule).collect::<Vec<_>>()
     };
-    world.published(0, 0, 0);
-    world.dispatched(0, 5, 0);
-    assert_eq!(rules(&mut world), []);
-    world.ring(0, 5, 0, Ring::Dispatch);
+    device.published(0, 0, 0);
+    device.dispatched(0, 5, 0);
+    assert_eq!(rules(&mut device), []);
+    device.ring(0, 5, 0, Ring::Dispatch);
     for task in 1..=2 {
         // No doorbell was rung, so that the next doorbell is taken for what was staged last.
-        world.published(task, 0, 6);
-        world.cores[0].arena_lines.stage(1, task, 0, 0);
-        world.dispatched(0, 6, 0);
+        device.published(task, 0, 6);
+        device.cores[0].arena_lines.stage(1, task, 0, 0);
+        device.dispatched(0, 6, 0);
         let expected: &[Invariant] = if task == 1 { &[] } else { &[Invariant::FreeCore] };
-        assert_eq!(rules(&mut world), expected, "it may have two");
+        assert_eq!(rules(&mut device), expected, "it may have two");
     }
     for _ in 0..9 {
-        let report = Report::of(&world.cores[0].arena_lines.worker, u64::MAX);
-        world.cores[0].reports.push_back(report);
+        let report = Report::of(&device.cores[0].arena_lines.worker, u64::MAX);
+        device.cores[0].reports.push_back(report);
     }
-    world.step_core(0, 7);
-    assert_eq!(rules(&mut world), [Invariant::BoundedMemory]);
+    device.step_core(0, 7);
+    assert_eq!(rules(&mut device), [Invariant::BoundedMemory]);
 }

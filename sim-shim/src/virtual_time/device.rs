@@ -16,6 +16,7 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 
 use super::account::{Account, Change};
 use super::agenda::{Agenda, Agent};
+use super::block_ledger::{Assigned, BlockLedger, Release, is_shaped};
 use super::chooser::Chooser;
 use super::core::{Core, DoorbellSnapshot};
 use super::core_machine::CoreMachine;
@@ -25,7 +26,6 @@ use super::inject::{Injection, Trouble};
 use super::ledger::{Invariant, Ledger, Violation};
 use super::lines::Lines;
 use super::options::VirtualOptions;
-use super::parts::{Assigned, BlockLedger, Release, is_shaped};
 use super::port::VirtualPort;
 use super::trace::{EventKind, EventTrace};
 use super::tracer::Tracer;
@@ -95,7 +95,7 @@ pub(super) struct VirtualDevice {
     pub(super) tracer: Tracer,
     pub(super) account: Account,
     pub(super) lines: Lines,
-    pub(super) parts: BlockLedger,
+    pub(super) block_ledger: BlockLedger,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
     pub(super) tasks_run: [u64; CoreKind::COUNT],
     /// Of the builder program, while one is on the stack.
@@ -148,7 +148,7 @@ impl VirtualDevice {
             tracer: Tracer::of(&launch),
             account: Account::new(&launch.workers),
             lines: Lines::new(),
-            parts: BlockLedger::new(),
+            block_ledger: BlockLedger::new(),
             busy_ns: [0; CoreKind::COUNT],
             tasks_run: [0; CoreKind::COUNT],
             builder_ns: 0,
@@ -182,7 +182,7 @@ impl VirtualDevice {
             tracer: &self.tracer,
             account: &mut self.account,
             lines: &mut self.lines,
-            parts: &mut self.parts,
+            block_ledger: &mut self.block_ledger,
             busy_ns: &mut self.busy_ns,
             tasks_run: &mut self.tasks_run,
             start_ns: self.start_ns,
@@ -313,7 +313,7 @@ impl VirtualDevice {
         }
         let part_ns = now;
         if is_shaped(task) {
-            now = self.parts.collected(slot, now);
+            now = self.block_ledger.collected(slot, now);
         }
         if !self.book_collected(slot, worker, part_ns) {
             return part_ns;
@@ -411,7 +411,7 @@ impl VirtualDevice {
             let kind = CoreKind::try_from(task.kind.load(Relaxed)).unwrap_or(CoreKind::AIC);
             self.account.add(now_ns, Change::TaskReady(kind));
             if self.launch.state.shapes.is_some() {
-                self.parts.plain_ready(slot, kind, Release::of(task));
+                self.block_ledger.plain_ready(slot, kind, Release::of(task));
             }
         }
     }

@@ -498,10 +498,10 @@ mod tests {
 
     #[test]
     fn a_block_comes_through_once_and_together() {
-        let (mut parts, shaped) = (BlockLedger::new(), mix(2));
+        let (mut ledger, shaped) = (BlockLedger::new(), mix(2));
         for block in 0..2 {
             for lane in 0..3 {
-                let found = parts.dispatched(5, &shaped, part(block, lane), (lane, 0));
+                let found = ledger.dispatched(5, &shaped, part(block, lane), (lane, 0));
                 let first = [First::Task, First::Block][block as usize];
                 assert_eq!(found, (if lane == 0 { first } else { First::Nothing }, vec![]));
             }
@@ -509,100 +509,104 @@ mod tests {
         for stage in [PartStage::Started, PartStage::Finished, PartStage::Collected] {
             for number in 0..6 {
                 let part = part(number / 3, number as usize % 3);
-                let (is_first, is_last, found) = parts.advanced(5, &shaped, part, stage);
+                let (is_first, is_last, found) = ledger.advanced(5, &shaped, part, stage);
                 assert_eq!((is_first, is_last, found), (number == 0, number == 5, None));
             }
         }
-        assert!(parts.is_over());
+        assert!(ledger.is_over());
     }
 
     #[test]
     fn each_rule_can_be_violated() {
         let rules = |found: Vec<super::Found>| found.iter().map(|f| f.0).collect::<Vec<_>>();
-        let (mut parts, shaped) = (BlockLedger::new(), mix(1));
-        parts.dispatched(5, &shaped, part(0, 0), (0, 0));
-        let (_, twice) = parts.dispatched(5, &shaped, part(0, 0), (0, 0));
+        let (mut ledger, shaped) = (BlockLedger::new(), mix(1));
+        ledger.dispatched(5, &shaped, part(0, 0), (0, 0));
+        let (_, twice) = ledger.dispatched(5, &shaped, part(0, 0), (0, 0));
         assert_eq!(rules(twice), [Invariant::ExactlyOnce]);
-        let (_, foreign) = parts.dispatched(5, &shaped, part(1, 0), (0, 0));
+        let (_, foreign) = ledger.dispatched(5, &shaped, part(1, 0), (0, 0));
         assert_eq!(rules(foreign), [Invariant::ExactlyOnce]);
-        let (_, elsewhere) = parts.dispatched(5, &shaped, part(0, 1), (4, 1));
+        let (_, elsewhere) = ledger.dispatched(5, &shaped, part(0, 1), (4, 1));
         assert_eq!(rules(elsewhere), [Invariant::Together]);
-        parts.frees(2);
-        let (_, late) = parts.dispatched(5, &shaped, part(0, 2), (2, 0));
+        ledger.frees(2);
+        let (_, late) = ledger.dispatched(5, &shaped, part(0, 2), (2, 0));
         assert_eq!(rules(late), [Invariant::Together]);
-        assert!(!parts.is_over());
+        assert!(!ledger.is_over());
     }
 
     #[test]
     fn an_older_task_of_another_kind_goes_first() {
-        let mut parts = BlockLedger::new();
+        let mut ledger = BlockLedger::new();
         let normal = waits(Priority::NORMAL);
-        parts.plain_ready(1, CoreKind::AIV, Release::Made);
-        parts.ready(2, &normal, RELEASED);
-        parts.plain_ready(3, CoreKind::AIV, Release::Made);
-        parts.begins(0);
+        ledger.plain_ready(1, CoreKind::AIV, Release::Made);
+        ledger.ready(2, &normal, RELEASED);
+        ledger.plain_ready(3, CoreKind::AIV, Release::Made);
+        ledger.begins(0);
         let rule = |found: Option<super::Found>| found.map(|found| found.1);
         let older = Some("goes before an older task");
-        assert_eq!(rule(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0)), older, "1 is older");
-        parts.ready(2, &normal, RELEASED);
-        parts.plain_ready(4, CoreKind::AIV, Release::Made);
-        parts.begins(0);
-        assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), None);
-        assert_eq!(parts.takes_core(3, None, CoreKind::AIV, 0), None);
-        assert_eq!(rule(parts.takes_core(4, None, CoreKind::AIV, 0)), older, "2 is older");
-        parts.plain_ready(5, CoreKind::AIV, Release::Made);
-        assert_eq!(rule(parts.takes_core(5, None, CoreKind::AIV, 0)), older, "new, and 2 waits");
-        assert_eq!(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0), None);
-        parts.plain_ready(6, CoreKind::AIV, Release::Made);
-        parts.begins(0);
-        parts.plain_ready(7, CoreKind::AIV, Release::Made);
-        assert_eq!(parts.takes_core(7, None, CoreKind::AIV, 0), None, "its step made it ready");
-        parts.plain_ready(8, CoreKind::AIV, Release::Made);
-        parts.begins(0);
-        assert_eq!(rule(parts.takes_core(8, None, CoreKind::AIV, 0)), older, "6 is older");
+        assert_eq!(
+            rule(ledger.takes_core(2, Some(&normal), CoreKind::AIV, 0)),
+            older,
+            "1 is older"
+        );
+        ledger.ready(2, &normal, RELEASED);
+        ledger.plain_ready(4, CoreKind::AIV, Release::Made);
+        ledger.begins(0);
+        assert_eq!(ledger.takes_core(1, None, CoreKind::AIV, 0), None);
+        assert_eq!(ledger.takes_core(3, None, CoreKind::AIV, 0), None);
+        assert_eq!(rule(ledger.takes_core(4, None, CoreKind::AIV, 0)), older, "2 is older");
+        ledger.plain_ready(5, CoreKind::AIV, Release::Made);
+        assert_eq!(rule(ledger.takes_core(5, None, CoreKind::AIV, 0)), older, "new, and 2 waits");
+        assert_eq!(ledger.takes_core(2, Some(&normal), CoreKind::AIV, 0), None);
+        ledger.plain_ready(6, CoreKind::AIV, Release::Made);
+        ledger.begins(0);
+        ledger.plain_ready(7, CoreKind::AIV, Release::Made);
+        assert_eq!(ledger.takes_core(7, None, CoreKind::AIV, 0), None, "its step made it ready");
+        ledger.plain_ready(8, CoreKind::AIV, Release::Made);
+        ledger.begins(0);
+        assert_eq!(rule(ledger.takes_core(8, None, CoreKind::AIV, 0)), older, "6 is older");
     }
 
     /// Task 1 and task 2 are tasks of a replay. Until they are released no task passes them; then every younger task does.
     #[test]
     fn a_task_waits_from_its_release_on() {
-        let (mut parts, high) = (BlockLedger::new(), waits(Priority::HIGH));
-        parts.plain_ready(1, CoreKind::AIV, Release::Later);
-        parts.ready(2, &high, (0, Release::Later));
-        parts.begins(0);
-        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "none is released");
-        parts.releases(|slot| slot == 2);
-        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "in this step only");
-        parts.begins(0);
+        let (mut ledger, high) = (BlockLedger::new(), waits(Priority::HIGH));
+        ledger.plain_ready(1, CoreKind::AIV, Release::Later);
+        ledger.ready(2, &high, (0, Release::Later));
+        ledger.begins(0);
+        assert_eq!(ledger.takes_core(9, None, CoreKind::AIV, 0), None, "none is released");
+        ledger.releases(|slot| slot == 2);
+        assert_eq!(ledger.takes_core(9, None, CoreKind::AIV, 0), None, "in this step only");
+        ledger.begins(0);
         let higher = Some((Invariant::Priority, "goes before a task of higher priority"));
-        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), higher);
-        assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 0), None);
-        parts.plain_ready(3, CoreKind::AIV, Release::Made);
-        parts.releases(|slot| slot == 1);
-        parts.begins(0);
+        assert_eq!(ledger.takes_core(9, None, CoreKind::AIV, 0), higher);
+        assert_eq!(ledger.takes_core(2, Some(&high), CoreKind::AIV, 0), None);
+        ledger.plain_ready(3, CoreKind::AIV, Release::Made);
+        ledger.releases(|slot| slot == 1);
+        ledger.begins(0);
         let older = Some((Invariant::Priority, "goes before an older task"));
-        assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), older, "3 is older");
+        assert_eq!(ledger.takes_core(1, None, CoreKind::AIV, 0), older, "3 is older");
     }
 
     #[test]
     fn who_has_waited_since_before_the_step_goes_first() {
-        let mut parts = BlockLedger::new();
+        let mut ledger = BlockLedger::new();
         let (high, low) = (waits(Priority::HIGH), waits(Priority::LOW));
         let normal = None;
-        parts.ready(1, &high, RELEASED);
-        parts.begins(3);
-        parts.ready(2, &high, RELEASED);
+        ledger.ready(1, &high, RELEASED);
+        ledger.begins(3);
+        ledger.ready(2, &high, RELEASED);
         assert_eq!(
-            parts.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
+            ledger.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
             Some(Invariant::Priority)
         );
-        assert_eq!(parts.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
-        assert_eq!(parts.takes_core(1, Some(&high), CoreKind::AIV, 3), None);
-        assert_eq!(parts.takes_core(9, normal, CoreKind::AIV, 3), None, "since this step only");
-        parts.ready(4, &low, RELEASED);
-        parts.ready(5, &high, RELEASED);
-        parts.begins(3);
-        assert!(parts.takes_core(5, Some(&high), CoreKind::AIV, 3).is_some(), "2 is older");
-        assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 3), None);
-        assert_eq!(parts.takes_core(4, Some(&low), CoreKind::AIV, 3), None);
+        assert_eq!(ledger.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
+        assert_eq!(ledger.takes_core(1, Some(&high), CoreKind::AIV, 3), None);
+        assert_eq!(ledger.takes_core(9, normal, CoreKind::AIV, 3), None, "since this step only");
+        ledger.ready(4, &low, RELEASED);
+        ledger.ready(5, &high, RELEASED);
+        ledger.begins(3);
+        assert!(ledger.takes_core(5, Some(&high), CoreKind::AIV, 3).is_some(), "2 is older");
+        assert_eq!(ledger.takes_core(2, Some(&high), CoreKind::AIV, 3), None);
+        assert_eq!(ledger.takes_core(4, Some(&low), CoreKind::AIV, 3), None);
     }
 }
