@@ -446,92 +446,99 @@ mod tests {
 
     #[test]
     fn sends_and_receives_meet_in_order_whoever_comes_first() {
-        let mut rig = ExchangeHarness::new();
+        let mut harness = ExchangeHarness::new();
         let (send, receive) =
             (transfer(TransferKind::SEND, 1, 8), transfer(TransferKind::RECEIVE, 0, 8));
-        rig.start((0, 1), &send).unwrap();
-        rig.start((0, 2), &send).unwrap();
-        assert!(rig.moves.is_empty() && rig.exchange.under_way(0) == 2);
+        harness.start((0, 1), &send).unwrap();
+        harness.start((0, 2), &send).unwrap();
+        assert!(harness.moves.is_empty() && harness.exchange.under_way(0) == 2);
         for number in 5..8 {
-            rig.start((1, number), &receive).unwrap();
+            harness.start((1, number), &receive).unwrap();
         }
-        rig.start((0, 3), &send).unwrap();
-        let met: Vec<_> = rig.moves.iter().map(|found| found.over.map(|o| o.unwrap().1)).collect();
+        harness.start((0, 3), &send).unwrap();
+        let met: Vec<_> =
+            harness.moves.iter().map(|found| found.over.map(|o| o.unwrap().1)).collect();
         assert_eq!(met, [[1, 5], [2, 6], [3, 7]]);
     }
 
     #[test]
     fn sides_that_differ_are_both_named() {
-        let mut rig = ExchangeHarness::new();
-        rig.start((0, 1), &transfer(TransferKind::SEND, 1, 8)).unwrap();
+        let mut harness = ExchangeHarness::new();
+        harness.start((0, 1), &transfer(TransferKind::SEND, 1, 8)).unwrap();
         let other = transfer(TransferKind::RECEIVE, 0, 12);
-        let Err(TransferError::Mismatch { first, second, .. }) = rig.start((1, 1), &other) else {
+        let Err(TransferError::Mismatch { first, second, .. }) = harness.start((1, 1), &other)
+        else {
             panic!("it was accepted");
         };
         assert_eq!((first.rank, first.bytes, second.rank, second.bytes), (0, 8, 1, 12));
-        assert_eq!(rig.exchange.under_way(0), 1, "the first one still waits for its completion");
+        assert_eq!(
+            harness.exchange.under_way(0),
+            1,
+            "the first one still waits for its completion"
+        );
     }
 
     /// No rank sends: each of two ranks takes the other one for the root.
     #[test]
     fn ranks_in_different_calls_are_told_before_anything_meets() {
-        let mut rig = ExchangeHarness::new();
+        let mut harness = ExchangeHarness::new();
         let (tag, stamp) = (1 << 63 | 1 << 32, 1 << 15 | 1 << 80 | 2 << 96);
         let receive = |peer, root: u128| Transfer {
             tag,
             stamp: stamp | root << 48,
             ..transfer(TransferKind::RECEIVE, peer, 8)
         };
-        rig.start((0, 1), &receive(1, 1)).unwrap();
-        let Err(TransferError::Mismatch { first, second, .. }) = rig.start((1, 1), &receive(0, 0))
+        harness.start((0, 1), &receive(1, 1)).unwrap();
+        let Err(TransferError::Mismatch { first, second, .. }) =
+            harness.start((1, 1), &receive(0, 0))
         else {
             panic!("it was accepted");
         };
         assert_eq!((first.rank, second.rank), (0, 1));
-        assert_eq!(rig.exchange.under_way(1), 0);
+        assert_eq!(harness.exchange.under_way(1), 0);
     }
 
     #[test]
     fn a_put_lies_in_the_window_and_signals() {
-        let mut rig = ExchangeHarness::new();
+        let mut harness = ExchangeHarness::new();
         let put = Transfer { offset: 92, value: 2, ..transfer(TransferKind::PUT, 1, 8) };
-        rig.start((0, 1), &put).unwrap();
-        let Move { target, signal, to, .. } = rig.moves[0];
+        harness.start((0, 1), &put).unwrap();
+        let Move { target, signal, to, .. } = harness.moves[0];
         assert_eq!((target.address, signal, to), (2092, Some((3, 2)), 1));
         let outside = Transfer { offset: 93, ..put };
-        assert!(rig.start((0, 2), &outside).unwrap_err().to_string().contains("window 0"));
+        assert!(harness.start((0, 2), &outside).unwrap_err().to_string().contains("window 0"));
         let wait = Transfer { value: 4, ..transfer(TransferKind::WAIT, 1, 0) };
-        rig.start((1, 9), &wait).unwrap();
+        harness.start((1, 9), &wait).unwrap();
         let mut over = Vec::new();
-        rig.exchange.signalled(0, 1, (3, 2), &mut over);
+        harness.exchange.signalled(0, 1, (3, 2), &mut over);
         assert!(over.is_empty());
-        rig.exchange.signalled(0, 1, (3, 2), &mut over);
+        harness.exchange.signalled(0, 1, (3, 2), &mut over);
         assert_eq!(over, [(1, 9)]);
     }
 
     #[test]
     fn a_rank_that_has_ended_leaves_tokens_and_no_hope() {
-        let mut rig = ExchangeHarness::new();
-        rig.start((0, 1), &transfer(TransferKind::SEND, 1, 0)).unwrap();
-        assert_eq!(rig.over, [(0, 1)], "a token is over at once");
-        rig.exchange.end(0);
-        rig.start((1, 5), &transfer(TransferKind::RECEIVE, 0, 0)).unwrap();
-        assert_eq!(rig.moves[0].over, [None, Some((1, 5))]);
-        assert!(rig.exchange.orphan(1).is_none());
-        rig.start((1, 6), &transfer(TransferKind::RECEIVE, 0, 0)).unwrap();
-        let (number, error) = rig.exchange.orphan(1).unwrap();
+        let mut harness = ExchangeHarness::new();
+        harness.start((0, 1), &transfer(TransferKind::SEND, 1, 0)).unwrap();
+        assert_eq!(harness.over, [(0, 1)], "a token is over at once");
+        harness.exchange.end(0);
+        harness.start((1, 5), &transfer(TransferKind::RECEIVE, 0, 0)).unwrap();
+        assert_eq!(harness.moves[0].over, [None, Some((1, 5))]);
+        assert!(harness.exchange.orphan(1).is_none());
+        harness.start((1, 6), &transfer(TransferKind::RECEIVE, 0, 0)).unwrap();
+        let (number, error) = harness.exchange.orphan(1).unwrap();
         assert!(number == 6 && error.to_string().contains("rank 0 has ended"), "{error}");
     }
 
     #[test]
     fn a_run_meets_nothing_of_the_one_before() {
-        let mut rig = ExchangeHarness::new();
-        rig.start((0, 1), &transfer(TransferKind::SEND, 1, 8)).unwrap();
-        rig.exchange.begin(1, 2);
-        rig.start((1, 1), &transfer(TransferKind::RECEIVE, 0, 8)).unwrap();
-        assert!(rig.moves.is_empty());
-        rig.exchange.begin(0, 2);
-        rig.start((0, 2), &transfer(TransferKind::SEND, 1, 8)).unwrap();
-        assert_eq!(rig.moves.len(), 1);
+        let mut harness = ExchangeHarness::new();
+        harness.start((0, 1), &transfer(TransferKind::SEND, 1, 8)).unwrap();
+        harness.exchange.begin(1, 2);
+        harness.start((1, 1), &transfer(TransferKind::RECEIVE, 0, 8)).unwrap();
+        assert!(harness.moves.is_empty());
+        harness.exchange.begin(0, 2);
+        harness.start((0, 2), &transfer(TransferKind::SEND, 1, 8)).unwrap();
+        assert_eq!(harness.moves.len(), 1);
     }
 }

@@ -25,10 +25,10 @@ use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, Machine, Progressed, RangeNot
 use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, NextTurn, Rival};
-use super::around::Around;
 use super::chooser::Chooser;
 use super::device::{BUILDER, Nap, VirtualDevice};
 use super::digest::Digest;
+use super::environment::Environment;
 use super::group::GroupMember;
 use super::image::ImageNotes;
 use super::inject::Trouble;
@@ -72,12 +72,12 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     options: VirtualOptions,
     chooser: Chooser,
     beats: &Arc<Vec<Beat>>,
-    around: Around,
+    environment: Environment,
 ) -> (VirtualDevice, Vec<InstanceReport>) {
     let mut device =
         VirtualDevice::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
-    device.fast = around.fast;
-    device.member = around.endpoint.map(|of| GroupMember::new(of, RunPort::new(launch)));
+    device.fast = environment.fast;
+    device.member = environment.endpoint.map(|of| GroupMember::new(of, RunPort::new(launch)));
     if device.member.is_some() && options.compute != Compute::Run {
         // The path of one rank is not reported: transfers are not on it.
         device.ledger.forget_paths();

@@ -11,11 +11,11 @@ use pto_abi::{CoreKind, FanoutStrategy, Fault};
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, instance};
 use pto_graph::BuilderSet;
 
-use super::around::Around;
 use super::chooser::Chooser;
 use super::cost::FastRegions;
 use super::device::VirtualDevice;
 use super::engine;
+use super::environment::Environment;
 use super::group::{Locals, Machine, NetEndpoint, Stack};
 use super::ledger::Invariant;
 use super::options::VirtualOptions;
@@ -37,7 +37,7 @@ pub fn run_once<B: BuilderSet>(
         Ok(launch) => {
             let beats = Arc::default();
             let (report, chooser) =
-                run(&launch, builders, options, (chooser, Around::default()), &beats);
+                run(&launch, builders, options, (chooser, Environment::default()), &beats);
             (arena.fault().first(), report, chooser)
         }
         Err(blame) => {
@@ -51,7 +51,7 @@ fn run<B: BuilderSet>(
     launch: &Launch<'static>,
     builders: &Arc<B>,
     options: VirtualOptions,
-    chooser: (Chooser, Around),
+    chooser: (Chooser, Environment),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
     match launch.fanout {
@@ -65,11 +65,11 @@ pub(super) fn run_with<F: FanoutPolicy, B: BuilderSet>(
     launch: &Launch<'static>,
     builders: &Arc<B>,
     options: VirtualOptions,
-    (chooser, around): (Chooser, Around),
+    (chooser, environment): (Chooser, Environment),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
     let (device, instances) =
-        engine::run::<F, B>(launch, builders, options, chooser, beats, around);
+        engine::run::<F, B>(launch, builders, options, chooser, beats, environment);
     report(device, instances)
 }
 
@@ -133,7 +133,7 @@ struct LaunchJob {
     finish: Arc<Finish>,
     beats: Arc<Vec<Beat>>,
     reports: Sender<VirtualReport>,
-    around: Around,
+    environment: Environment,
 }
 
 /// The machine: one OS thread, so that a kernel or builder that never returns does not take the caller along.
@@ -145,14 +145,14 @@ pub(crate) struct Virtual<B> {
     last: Option<VirtualReport>,
     is_lost: bool,
     thread_error: Option<io::Error>,
-    around: Around,
+    environment: Environment,
 }
 
 impl<B: BuilderSet> Virtual<B> {
     pub(crate) fn new(options: VirtualOptions, memory: Memory, builders: Arc<B>) -> Self {
-        let around = Around::default();
+        let environment = Environment::default();
         let (thread, last, is_lost, thread_error) = (None, None, false, None);
-        Self { options, memory, builders, thread, last, is_lost, thread_error, around }
+        Self { options, memory, builders, thread, last, is_lost, thread_error, environment }
     }
 
     fn start(&mut self) -> Option<&Sender<LaunchJob>> {
@@ -196,7 +196,7 @@ fn serve<B: BuilderSet>(
     let mut stack = None;
     while let Ok(job) = jobs.recv() {
         let finish = Arc::clone(&job.finish);
-        let injections = match job.around.endpoint.clone() {
+        let injections = match job.environment.endpoint.clone() {
             None => serve_one(&job, options, builders),
             Some(endpoint) => serve_rank(job, options, builders, (&endpoint, &mut stack)),
         };
@@ -208,14 +208,14 @@ fn serve<B: BuilderSet>(
 
 /// One run, on this thread; how many troubles it had.
 fn serve_one<B: BuilderSet>(job: &LaunchJob, options: VirtualOptions, builders: &Arc<B>) -> u32 {
-    let chooser = (Chooser::seeded(options.seed), job.around.clone());
+    let chooser = (Chooser::seeded(options.seed), job.environment.clone());
     let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
     let report = std::panic::catch_unwind(part);
     logging::set_ring_afresh(None);
     logging::set_virtual_time(None);
     let Ok(report) = report else {
         supervisor::raise_panic(&job.launch);
-        if let Some(NetEndpoint { net, rank }) = &job.around.endpoint {
+        if let Some(NetEndpoint { net, rank }) = &job.environment.endpoint {
             net.give_up(*rank, "host code of it has panicked");
         }
         return 0;
@@ -265,7 +265,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
         let finish = Finish::of(1);
         let beats = Arc::new(vec![Beat::default()]);
         let (reports, received) = channel();
-        let around = self.around.clone();
+        let environment = self.environment.clone();
         let Some(jobs) = self.start() else {
             supervisor::raise_panic(launch);
             return true;
@@ -275,7 +275,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
             finish: Arc::clone(&finish),
             beats: Arc::clone(&beats),
             reports,
-            around,
+            environment,
         };
         jobs.send(job).unwrap_or_default();
         let watched: Vec<&Beat> = beats.iter().collect();
@@ -312,11 +312,11 @@ pub(crate) trait VirtualHost: Host {
 
 impl<B: BuilderSet> VirtualHost for Virtual<B> {
     fn join_group(&mut self, endpoint: NetEndpoint) {
-        self.around.endpoint = Some(endpoint);
+        self.environment.endpoint = Some(endpoint);
     }
 
     fn follow(&mut self, fast: FastRegions) {
-        self.around.fast = fast;
+        self.environment.fast = fast;
     }
 
     fn take_report(&mut self) -> Option<VirtualReport> {

@@ -16,7 +16,6 @@
 
 mod account;
 mod agenda;
-mod around;
 mod block_ledger;
 mod block_shapes;
 pub mod campaign;
@@ -27,6 +26,7 @@ mod cost;
 mod device;
 mod digest;
 mod engine;
+mod environment;
 mod fitting;
 pub mod group;
 mod host;

@@ -13,9 +13,9 @@ use super::super::options::VirtualOptions;
 use super::super::profile::Profile;
 use super::graph::RandomGraph;
 use super::judge::{FailedRun, judge};
-use super::rig::SoakDevice;
 use super::scenario::Scenario;
 use super::setup::{KeepCores, Setup};
+use super::soak_device::SoakDevice;
 
 /// What a search gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,22 +78,22 @@ fn search(graph: &Arc<RandomGraph>, setup: Setup, limit: u64, chooser: Chooser) 
         traces: 0,
         failure: None,
     };
-    let Some(mut rig) = SoakDevice::new(setup, graph) else { return found };
+    let Some(mut soak_device) = SoakDevice::new(setup, graph) else { return found };
     let options = explore_options();
     let scenario = Scenario { seed: 0, graph: Arc::clone(graph), setup, options };
-    rig.run(options, Chooser::seeded(0));
-    let start = rig.snapshot();
+    soak_device.run(options, Chooser::seeded(0));
+    let start = soak_device.snapshot();
     let mut traces = HashSet::new();
     let mut chooser = chooser.listing();
     while found.runs < limit {
         // The same memory before each: states of different runs are comparable.
-        rig.rewind(&start);
-        let run = rig.run(options, chooser);
+        soak_device.rewind(&start);
+        let run = soak_device.run(options, chooser);
         found.runs += 1;
         found.longest = found.longest.max(run.report.choices);
         traces.insert(run.report.trace_hash);
         found.traces = traces.len();
-        if let Err(wrong) = judge(&scenario, &rig, &run) {
+        if let Err(wrong) = judge(&scenario, &soak_device, &run) {
             let choices = run.chooser.listed().to_vec();
             found.failure = Some((choices, wrong.in_run(0)));
             return found;

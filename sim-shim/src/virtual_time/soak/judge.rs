@@ -11,8 +11,8 @@ use super::super::inject::{Injection, Trouble};
 use super::super::ledger::Invariant;
 use super::super::options::VirtualOptions;
 use super::super::trace::{Event, EventKind, Keep};
-use super::rig::{SoakDevice, SoakRun};
 use super::scenario::Scenario;
+use super::soak_device::{SoakDevice, SoakRun};
 
 /// How a run may end that had this trouble; `None` among them: without a fault. The trouble may be harmless,
 /// when it comes with the last task of a core, or when a slow core had a short kernel. And a core that has its next
@@ -129,12 +129,12 @@ const KEPT: Keep = Keep::Events(1 << 20);
 /// # Errors
 /// What was wrong with one of the runs.
 pub fn try_scenario(scenario: &Scenario) -> Result<Passed, FailedRun> {
-    let mut rig = SoakDevice::new(scenario.setup, &scenario.graph).ok_or_else(|| {
+    let mut soak_device = SoakDevice::new(scenario.setup, &scenario.graph).ok_or_else(|| {
         Wrong::new(FailureCause::TooLarge, "the graph does not fit an arena").in_run(0)
     })?;
     let options = VirtualOptions { keep: KEPT, ..scenario.options };
-    let first = rig.run(options, Chooser::seeded(options.seed));
-    judge(scenario, &rig, &first).map_err(|wrong| wrong.in_run(0))?;
+    let first = soak_device.run(options, Chooser::seeded(options.seed));
+    judge(scenario, &soak_device, &first).map_err(|wrong| wrong.in_run(0))?;
     let mut passed = Passed {
         runs: 1,
         tasks: first.report.tasks,
@@ -146,8 +146,8 @@ pub fn try_scenario(scenario: &Scenario) -> Result<Passed, FailedRun> {
     if options.injection.is_some() {
         let options = VirtualOptions { injection: None, ..options };
         let calm = Scenario { options, ..scenario.clone() };
-        let second = rig.run(options, first.chooser);
-        judge(&calm, &rig, &second).map_err(|wrong| wrong.in_run(1))?;
+        let second = soak_device.run(options, first.chooser);
+        judge(&calm, &soak_device, &second).map_err(|wrong| wrong.in_run(1))?;
         passed.runs += 1;
         passed.tasks += second.report.tasks;
     }
@@ -155,7 +155,11 @@ pub fn try_scenario(scenario: &Scenario) -> Result<Passed, FailedRun> {
 }
 
 /// Whether a run is what it must be.
-pub(super) fn judge(scenario: &Scenario, rig: &SoakDevice, run: &SoakRun) -> Result<(), Wrong> {
+pub(super) fn judge(
+    scenario: &Scenario,
+    soak_device: &SoakDevice,
+    run: &SoakRun,
+) -> Result<(), Wrong> {
     let injection = scenario.options.injection.filter(|_| run.report.injections > 0);
     let expected = injection.map_or(&[None][..], |injection| expected(injection.trouble));
     if !expected.contains(&run.fault) {
@@ -178,7 +182,7 @@ pub(super) fn judge(scenario: &Scenario, rig: &SoakDevice, run: &SoakRun) -> Res
         return Err(Wrong::new(FailureCause::TooOld, what));
     }
     judge_violations(injection.map(|injection| injection.trouble), run)?;
-    judge_end(scenario, rig, run)
+    judge_end(scenario, soak_device, run)
 }
 
 /// A commit rings one core after another, and the look of a watchdog is of one moment.
@@ -260,14 +264,14 @@ fn judge_violations(trouble: Option<Trouble>, run: &SoakRun) -> Result<(), Wrong
     }
 }
 
-fn judge_end(scenario: &Scenario, rig: &SoakDevice, run: &SoakRun) -> Result<(), Wrong> {
+fn judge_end(scenario: &Scenario, soak_device: &SoakDevice, run: &SoakRun) -> Result<(), Wrong> {
     if run.fault.is_none() {
         let nodes = scenario.graph.nodes.len() as u64;
         if run.report.tasks != nodes {
             let what = format!("{} of {nodes} tasks were completed", run.report.tasks);
             return Err(Wrong::new(FailureCause::Incomplete, what));
         }
-        if let Some(node) = rig.wrong_node() {
+        if let Some(node) = soak_device.wrong_node() {
             let what = format!("node {node} holds a wrong value, or did not run once");
             return Err(Wrong::new(FailureCause::WrongValue, what));
         }

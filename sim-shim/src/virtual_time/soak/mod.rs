@@ -1,8 +1,8 @@
 //! Campaigns: many seeded runs of random graphs, with and without trouble, under checkers.
 //!
 //! ```text
-//! seed -> scenario.rs (graph, device, options, trouble) -> rig.rs (runs it) -> judge.rs -> passed, or
-//!         a Failure -> shrink.rs -> the smallest scenario that still fails -> recorded.rs (its trace)
+//! seed -> scenario.rs (graph, device, options, trouble) -> soak_device.rs (runs it) -> judge.rs -> passed, or
+//!         a FailedRun -> shrink.rs -> the smallest scenario that still fails -> recorded.rs (its trace)
 //! ```
 //! A seed is a bug report: the same seed and options give the same runs on every machine. Each scenario is run
 //! twice if it has trouble: the second run, on the same device and without trouble, must succeed.
@@ -18,11 +18,11 @@ mod mutants;
 mod node_block_shape;
 mod program;
 mod recorded;
-mod rig;
 mod scenario;
 mod setup;
 mod shaped;
 mod shrink;
+mod soak_device;
 
 use std::fmt;
 use std::num::NonZeroUsize;

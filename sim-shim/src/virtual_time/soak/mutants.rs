@@ -10,8 +10,8 @@ use super::super::device::{Ring, VirtualDevice};
 use super::super::ledger::Invariant;
 use super::super::wrong_core::{Wrong, choose};
 use super::judge::judge;
-use super::rig::SoakDevice;
 use super::scenario::{Scenario, Troubles};
+use super::soak_device::SoakDevice;
 
 /// A policy like [`LockFree`] with one method changed.
 macro_rules! mutant {
@@ -86,9 +86,9 @@ mutant! {
 fn caught<F: FanoutPolicy>(seeds: u64, by: &str) -> Option<(u64, String)> {
     (0..seeds).find_map(|seed| {
         let scenario = Scenario::draw(seed, 40, Troubles::None);
-        let mut rig = SoakDevice::new(scenario.setup, &scenario.graph)?;
-        let run = rig.run_with::<F>(scenario.options);
-        let wrong = judge(&scenario, &rig, &run).err()?;
+        let mut soak_device = SoakDevice::new(scenario.setup, &scenario.graph)?;
+        let run = soak_device.run_with::<F>(scenario.options);
+        let wrong = judge(&scenario, &soak_device, &run).err()?;
         wrong.what.contains(by).then_some((seed, wrong.what))
     })
 }
@@ -138,9 +138,9 @@ fn the_real_policies_are_not() {
 #[test]
 fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
     let scenario = Scenario::draw(1, 4, Troubles::None);
-    let mut rig = SoakDevice::new(scenario.setup, &scenario.graph).unwrap();
+    let mut soak_device = SoakDevice::new(scenario.setup, &scenario.graph).unwrap();
     let mut device = VirtualDevice::new(
-        rig.prepared(),
+        soak_device.prepared(),
         scenario.options,
         Chooser::seeded(0),
         std::sync::Arc::default(),

@@ -6,9 +6,9 @@ use pto_abi::{CoreKind, Fault, FuncId};
 
 use super::super::chooser::Chooser;
 use super::super::options::VirtualOptions;
-use super::rig::{SoakDevice, SoakRun};
 use super::scenario::Scenario;
 use super::shaped;
+use super::soak_device::{SoakDevice, SoakRun};
 
 /// A run that has ended, and whose rings can be read.
 pub struct RecordedRun<'a> {
@@ -33,14 +33,14 @@ pub fn record<R>(
     number: u32,
     read: impl FnOnce(&RecordedRun<'_>) -> R,
 ) -> Option<R> {
-    let mut rig = SoakDevice::traced(scenario.setup, &scenario.graph)?;
-    let mut run = rig.run(scenario.options, Chooser::seeded(scenario.options.seed));
+    let mut soak_device = SoakDevice::traced(scenario.setup, &scenario.graph)?;
+    let mut run = soak_device.run(scenario.options, Chooser::seeded(scenario.options.seed));
     if number > 0 {
         let options = VirtualOptions { injection: None, ..scenario.options };
-        run = rig.run(options, run.chooser);
+        run = soak_device.run(options, run.chooser);
     }
     let SoakRun { fault, epitaph, .. } = run;
     let kinds = [(CoreKind::AIC, scenario.setup.aic), (CoreKind::AIV, scenario.setup.aiv)];
     let cores = kinds.into_iter().flat_map(|(kind, count)| (0..count).map(move |_| kind));
-    Some(read(&RecordedRun { arena: rig.arena(), fault, epitaph, cores: cores.collect() }))
+    Some(read(&RecordedRun { arena: soak_device.arena(), fault, epitaph, cores: cores.collect() }))
 }

@@ -1,11 +1,11 @@
-//! What a device in virtual time has around it.
+//! The environment of a device in virtual time: its group, and its fast memory.
 
 use super::cost::FastRegions;
 use super::group::NetEndpoint;
 
-/// What a device has around it.
+/// The environment of a device.
 #[derive(Clone, Default)]
-pub(super) struct Around {
+pub(super) struct Environment {
     /// Its rank in a group.
     pub(super) endpoint: Option<NetEndpoint>,
     /// Regions of its memory that are fast.

@@ -16,9 +16,9 @@ use pto_aicore_kernels::LIBRARY;
 #[cfg(test)]
 use pto_aicpu_fw::{FanoutPolicy, Launch};
 
-#[cfg(test)]
-use super::super::around::Around;
 use super::super::chooser::Chooser;
+#[cfg(test)]
+use super::super::environment::Environment;
 use super::super::host::run_once;
 #[cfg(test)]
 use super::super::host::run_with;
@@ -163,14 +163,14 @@ impl SoakDevice {
         let program = Arc::new(Program::of(graph, tables));
         let (kernels, epochs) = (kernel_table(), Epochs { run: 0, bring_up: 1 });
         let builders = Arc::new(AnyBuilders::sharing(Arc::clone(&program)));
-        let rig =
+        let soak_device =
             Self { memory, arena, layout, capacities, kernels, program, builders, setup, epochs };
-        rig.arena.workers().iter().for_each(Handshake::reset);
-        rig.write_launch();
-        rig.write_producers();
-        let image = image(&rig.program).ok()?;
+        soak_device.arena.workers().iter().for_each(Handshake::reset);
+        soak_device.write_launch();
+        soak_device.write_producers();
+        let image = image(&soak_device.program).ok()?;
         arena.window().write_bytes(layout.regions[region::GRAPH].offset, &image)?;
-        Some(rig)
+        Some(soak_device)
     }
 
     /// The memory that a run leaves to the next one, and the numbers of that one.
@@ -230,7 +230,7 @@ impl SoakDevice {
             &launch,
             &self.builders,
             options,
-            (chooser, Around::default()),
+            (chooser, Environment::default()),
             &beats,
         );
         self.landed(self.arena.fault().first(), report, chooser)
@@ -240,7 +240,7 @@ impl SoakDevice {
     #[cfg(test)]
     pub(super) fn prepared(&mut self) -> Launch<'static> {
         self.prepare();
-        Launch::accept(self.arena).expect("the rig prepares it")
+        Launch::accept(self.arena).expect("the soak device prepares it")
     }
 
     /// The arena of its runs.
@@ -338,8 +338,8 @@ mod tests {
     fn a_nap_takes_two_turns() {
         for seed in 0..100 {
             let Scenario { graph, setup, options, .. } = Scenario::draw(seed, 40, Troubles::None);
-            let mut rig = SoakDevice::new(setup, &graph).expect("the graph fits");
-            let report = rig.run(options, Chooser::seeded(options.seed)).report;
+            let mut soak_device = SoakDevice::new(setup, &graph).expect("the graph fits");
+            let report = soak_device.run(options, Chooser::seeded(options.seed)).report;
             let steps: u64 = report.instances.iter().map(|instance| instance.steps).sum();
             let parts: u64 = report.kinds.iter().map(|kind| kind.parts).sum();
             let most = 3 * steps + 4 * parts + 100;
