@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher};
-use pto_host::workloads::program::Layout;
+use pto_host::workloads::program::TensorLayout;
 use pto_host::Session;
 use pto_operators::{LowerOptions, Lowered, STATUS, Status, Tensor, TensorType, ValueId};
 
@@ -123,7 +123,7 @@ impl Runner {
             // Nothing is a vector of one element on a device.
             bytes.resize(usize::try_from(described.bytes()).unwrap_or(0), 0);
             let host = HostTensor::new(described.dtype, &described.shape, bytes).map_err(device)?;
-            given.push((name, self.stream.to_device(&host, &Layout::device()).map_err(device)?));
+            given.push((name, self.stream.to_device(&host, &TensorLayout::device()).map_err(device)?));
         }
         let inputs = given.iter().fold(Inputs::new(), |inputs, (name, tensor)| inputs.borrow(name, tensor));
         let mut outputs = self.stream.run(&model.program, inputs).map_err(device)?;

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 use pto_workload::program::{
-    BlockShape, Body, GraphArgument, GraphTask, Layout, Program, Role, TensorDescription,
+    BlockShape, ProgramBody, GraphArgument, GraphTask, TensorLayout, Program, Role, TensorDescription,
 };
 
 use crate::dtype::DType;
@@ -529,7 +529,7 @@ impl<'g> Lowering<'g> {
                 role,
                 dtype: DType::U64.stored(),
                 shape: vec![count.max(1)],
-                layout: Layout::device(),
+                layout: TensorLayout::device(),
                 begins_with_zeros,
             };
         let mut tensors = vec![
@@ -544,13 +544,13 @@ impl<'g> Lowering<'g> {
                 role,
                 dtype: ty.dtype.stored(),
                 shape: stored_shape(ty),
-                layout: Layout::device(),
+                layout: TensorLayout::device(),
                 begins_with_zeros: false,
             }
         };
         tensors.extend(inputs.iter().map(described(Role::Input)));
         tensors.extend(outputs.iter().map(described(Role::Output)));
-        let program = Program::new(&name, Body::Graph(self.tasks), tensors).map_err(told)?;
+        let program = Program::new(&name, ProgramBody::Graph(self.tasks), tensors).map_err(told)?;
         let program = program.with_constant(DESCRIPTIONS, descriptions).map_err(told)?;
         program.with_constant(CONSTANTS, constants).map_err(told)
     }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pto_abi::CoreKind;
 use pto_aicore_kernels::KernelFn;
-use pto_workload::program::{Body, GraphArgument, GraphTask, Program, Role};
+use pto_workload::program::{ProgramBody, GraphArgument, GraphTask, Program, Role};
 
 use super::memory::{In, Out};
 use super::{Failure, compute, work};
@@ -95,7 +95,7 @@ pub fn kernels(program: &Program) -> Result<Vec<OperatorKernel>, OperatorError> 
     else {
         return Ok(Vec::new());
     };
-    let Body::Graph(tasks) = program.body() else { return Ok(Vec::new()) };
+    let ProgramBody::Graph(tasks) = program.body() else { return Ok(Vec::new()) };
     let words: Vec<u64> = program
         .constant(number)
         .unwrap_or(&[])

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use pto_abi::CoreKind;
-use pto_examples::host::random::Random;
-use pto_examples::host::{DType as FileType, Elements, Tensor as FileTensor};
+use pto_examples::host::random::Rng;
+use pto_examples::host::{DType as FileType, ElementVec, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;
 use pto_host::timeline::graph::{Graph, GraphTask};
 use pto_host::timeline::{Edge, Trace};
@@ -21,11 +21,11 @@ use crate::args::{CheckArgs, GraphArgs, RunArgs};
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::kernels::Kernels;
+use crate::kernels::KernelSet;
 use crate::output::answer;
 use crate::predict::Prediction;
 use crate::ptop::judge::{Judged, Tolerance, compared};
-use crate::ptop::told::{Files, Told, answer_run};
+use crate::ptop::run_report::{Files, RunSummary, answer_run};
 use crate::request::check_unique;
 use crate::text::{bytes, counted, table};
 use crate::{npy, output_file, timeline, virtual_time};
@@ -210,13 +210,13 @@ fn file_type(dtype: DType) -> FileType {
 
 fn to_file(tensor: &Tensor) -> Option<FileTensor> {
     let shape = tensor.shape().iter().map(|extent| *extent as u64).collect();
-    FileTensor::new(shape, Elements::from_bytes(file_type(tensor.dtype()), tensor.bytes()))
+    FileTensor::new(shape, ElementVec::from_bytes(file_type(tensor.dtype()), tensor.bytes()))
 }
 
 /// An input that is not given: floats are random, everything else is 0.
 fn drawn(name: &str, ty: &TensorType) -> Tensor {
     let mut tensor = Tensor::zeros(ty.clone());
-    let mut random = Random::new(1, name);
+    let mut random = Rng::new(1, name);
     let dtype = ty.dtype;
     if dtype.is_float() {
         for element in tensor.bytes_mut().chunks_mut(dtype.bytes()) {
@@ -298,7 +298,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .iter()
         .filter_map(|(name, tensor)| Some((name.clone(), shown(tensor)?)))
         .collect();
-    let told = Told {
+    let summary = RunSummary {
         program: ready.built.graph.name().to_owned(),
         loops: u64::from(args.rounds),
         given,
@@ -311,7 +311,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         facts,
         files,
     };
-    answer_run(args.json, &told)
+    answer_run(args.json, &summary)
 }
 
 /// The names of a model's tasks, in its timeline.
@@ -352,7 +352,7 @@ impl Ran {
 
 fn run_on(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Ran, Failure> {
     let mut device = wanted.open(None)?;
-    Kernels::default().register(&mut device)?;
+    KernelSet::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.session_aicpu()),
         task_budget: args.task_budget_ms,
@@ -385,7 +385,7 @@ fn predict(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Prediction,
     let machine =
         Wanted::Simulator(DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting });
     let mut device = machine.open(None)?;
-    Kernels::default().register(&mut device)?;
+    KernelSet::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| machine.session_aicpu()),
         ..RunOptions::default()
