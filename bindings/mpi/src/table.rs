@@ -1,12 +1,12 @@
 //! The functions that the plug-in offers to the program that loads it. The plug-in and its caller compile the same
-//! file, so that the two agree; [`Table::VERSION`] and [`Table::bytes`] tell a plug-in of another version.
+//! file, so that the two agree; [`PluginTable::VERSION`] and [`PluginTable::bytes`] show whether a plug-in has another version.
 //!
-//! Every function returns 0, or MPI's own error number, which [`Table::error_text`] explains. Any thread may call
+//! Every function returns 0, or MPI's own error number, which [`PluginTable::error_text`] explains. Any thread may call
 //! them, one at a time.
 
 use std::ffi::c_char;
 
-/// The symbol under which a plug-in exports its [`Table`].
+/// The symbol under which a plug-in exports its [`PluginTable`].
 pub const SYMBOL: &std::ffi::CStr = c"pto_mpi_table";
 
 /// How many bytes a text has room for, with the zero at its end.
@@ -18,10 +18,10 @@ pub const MAX_MESSAGE_BYTES: usize = 1 << 30;
 /// A message from any rank.
 pub const ANY_PEER: i32 = -1;
 
-/// Messages of one lane never match those of another one.
+/// Messages of one channel never match those of another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Lane {
+pub enum Channel {
     /// Short messages between the progress threads.
     Control = 0,
     /// Contents of tensors.
@@ -31,7 +31,7 @@ pub enum Lane {
 /// What a rank learns of all of them when it starts.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct World {
+pub struct MpiWorld {
     /// This rank.
     pub rank: i32,
     /// The number of ranks.
@@ -65,25 +65,25 @@ pub struct Progress {
 /// The functions.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct Table {
-    /// [`Table::VERSION`] of the plug-in.
+pub struct PluginTable {
+    /// [`PluginTable::VERSION`] of the plug-in.
     pub version: u32,
     /// The size of this struct in the plug-in.
     pub bytes: u32,
     /// Starts MPI.
-    pub start: unsafe extern "C" fn(world: *mut World) -> i32,
+    pub start: unsafe extern "C" fn(world: *mut MpiWorld) -> i32,
     /// Begins to send `bytes` bytes. They stay as they are until the request is complete.
     pub send: unsafe extern "C" fn(
-        lane: Lane,
+        channel: Channel,
         from: *const u8,
         bytes: usize,
         peer: i32,
         tag: i32,
         request: *mut u64,
     ) -> i32,
-    /// Begins to receive at most `bytes` bytes. Nobody touches them until the request is complete.
+    /// Begins to receive at most `bytes` bytes. Nothing touches them until the request is complete.
     pub receive: unsafe extern "C" fn(
-        lane: Lane,
+        channel: Channel,
         to: *mut u8,
         bytes: usize,
         peer: i32,
@@ -93,7 +93,7 @@ pub struct Table {
     /// Asks how far so many requests are, of which MPI looks at the network once. A request that is complete, or that failed, is gone.
     pub test:
         unsafe extern "C" fn(requests: *const u64, count: usize, progress: *mut Progress) -> i32,
-    /// Gives a request up. MPI may still touch its bytes until [`Table::finish`].
+    /// Gives a request up. MPI may still touch its bytes until [`PluginTable::finish`].
     pub cancel: unsafe extern "C" fn(request: u64) -> i32,
     /// Sums `f32`s over all ranks with MPI's own collective; waits for all ranks.
     pub all_reduce_sum: unsafe extern "C" fn(from: *const f32, to: *mut f32, count: usize) -> i32,
@@ -105,7 +105,7 @@ pub struct Table {
     pub finish: unsafe extern "C" fn() -> i32,
 }
 
-impl Table {
+impl PluginTable {
     /// Raised whenever the table changes.
     pub const VERSION: u32 = 2;
     /// The size of the table.

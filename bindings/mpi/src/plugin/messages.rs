@@ -1,4 +1,4 @@
-//! Messages on their way: non-blocking sends and receives, and how far they are.
+//! Messages in flight: non-blocking sends and receives, and their progress.
 
 use std::ffi::c_int;
 
@@ -8,14 +8,14 @@ use mpi::ffi::{
 };
 
 use super::state::{self, BAD_ARGUMENT, Room, State};
-use crate::table::{ANY_PEER, Lane, MAX_MESSAGE_BYTES, Progress};
+use crate::table::{ANY_PEER, Channel, MAX_MESSAGE_BYTES, Progress};
 
 fn count(bytes: usize) -> Option<c_int> {
     c_int::try_from(bytes).ok().filter(|_| bytes <= MAX_MESSAGE_BYTES)
 }
 
 pub(crate) unsafe extern "C" fn send(
-    lane: Lane,
+    channel: Channel,
     from: *const u8,
     bytes: usize,
     peer: i32,
@@ -28,10 +28,10 @@ pub(crate) unsafe extern "C" fn send(
         let (mut request, kind) = unsafe { (RSMPI_REQUEST_NULL, RSMPI_UINT8_T) };
         // SAFETY: the caller keeps the bytes as they are until the request is complete.
         let error = unsafe {
-            MPI_Isend(from.cast(), count, kind, peer, tag, state.lane(lane), &raw mut request)
+            MPI_Isend(from.cast(), count, kind, peer, tag, state.channel(channel), &raw mut request)
         };
         if error == 0 {
-            // SAFETY: the caller hands over a place for the number.
+            // SAFETY: the caller passes a valid pointer for the number.
             unsafe { number.write(state.keep(request)) };
         }
         error
@@ -39,7 +39,7 @@ pub(crate) unsafe extern "C" fn send(
 }
 
 pub(crate) unsafe extern "C" fn receive(
-    lane: Lane,
+    channel: Channel,
     to: *mut u8,
     bytes: usize,
     peer: i32,
@@ -55,10 +55,10 @@ pub(crate) unsafe extern "C" fn receive(
         let peer = if peer == ANY_PEER { any } else { peer };
         // SAFETY: the caller leaves the bytes alone until the request is complete.
         let error = unsafe {
-            MPI_Irecv(to.cast(), count, kind, peer, tag, state.lane(lane), &raw mut request)
+            MPI_Irecv(to.cast(), count, kind, peer, tag, state.channel(channel), &raw mut request)
         };
         if error == 0 {
-            // SAFETY: the caller hands over a place for the number.
+            // SAFETY: the caller passes a valid pointer for the number.
             unsafe { number.write(state.keep(request)) };
         }
         error
@@ -74,9 +74,9 @@ pub(crate) unsafe extern "C" fn test(
         if count == 0 {
             return 0;
         }
-        // SAFETY: the caller hands over so many numbers.
+        // SAFETY: the caller passes so many numbers.
         let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
-        // SAFETY: the caller hands over a place for as many answers, which are plain numbers.
+        // SAFETY: the caller passes room for as many answers, which are plain numbers.
         let progress = unsafe { std::slice::from_raw_parts_mut(progress, count) };
         progress.fill(Progress::default());
         let mut room = std::mem::take(&mut state.room);
@@ -99,7 +99,7 @@ fn test_some(
     let Room { requests, indices, statuses } = room;
     let Ok(count) = c_int::try_from(requests.len()) else { return BAD_ARGUMENT };
     let mut complete = 0;
-    // SAFETY: the requests are under way, and the places have room for all of them.
+    // SAFETY: the requests are in flight, and the slices have room for all of them.
     let error = unsafe {
         MPI_Testsome(
             count,
@@ -113,9 +113,9 @@ fn test_some(
     let complete = usize::try_from(complete).unwrap_or(0);
     for (index, status) in indices.iter().zip(statuses.iter()).take(complete) {
         let Ok(at) = usize::try_from(*index) else { continue };
-        let (Some(number), Some(told)) = (numbers.get(at), progress.get_mut(at)) else { continue };
+        let (Some(number), Some(entry)) = (numbers.get(at), progress.get_mut(at)) else { continue };
         state.forget(*number);
-        *told = Progress {
+        *entry = Progress {
             is_complete: 1,
             peer: status.MPI_SOURCE,
             tag: status.MPI_TAG,
@@ -142,7 +142,7 @@ fn received(status: &MPI_Status) -> u64 {
 pub(crate) unsafe extern "C" fn cancel(number: u64) -> i32 {
     state::with(|state| {
         let Some(request) = state.request(number) else { return BAD_ARGUMENT };
-        // SAFETY: the request is under way.
+        // SAFETY: the request is in flight.
         let error = unsafe { MPI_Cancel(request) };
         // SAFETY: a request that is cancelled may be freed; MPI completes the rest by itself.
         unsafe { MPI_Request_free(request) };

@@ -1,4 +1,4 @@
-//! What the plug-in keeps between two calls: the communicators, and the requests under way. A lock guards all of it, so that threads may
+//! The state that the plug-in keeps between two calls: the communicators, and the requests in flight. A lock guards all of it, so that threads may
 //! take turns, as MPI_THREAD_SERIALIZED asks.
 
 use std::ffi::c_int;
@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use mpi::ffi::{MPI_Comm, MPI_Request, MPI_Status};
 
-use crate::table::Lane;
+use crate::table::Channel;
 
 /// The answer to a call before `start` or after `finish`. MPI's own numbers are positive.
 pub(crate) const NOT_STARTED: i32 = -1;
@@ -42,7 +42,7 @@ impl Room {
 
 /// Of a rank that has started.
 pub(crate) struct State {
-    lanes: [MPI_Comm; 2],
+    channels: [MPI_Comm; 2],
     requests: Vec<Option<MPI_Request>>,
     free: Vec<usize>,
     pub(crate) room: Room,
@@ -52,12 +52,12 @@ pub(crate) struct State {
 unsafe impl Send for State {}
 
 impl State {
-    pub(crate) fn new(lanes: [MPI_Comm; 2]) -> Self {
-        Self { lanes, requests: Vec::new(), free: Vec::new(), room: Room::default() }
+    pub(crate) fn new(channels: [MPI_Comm; 2]) -> Self {
+        Self { channels, requests: Vec::new(), free: Vec::new(), room: Room::default() }
     }
 
-    pub(crate) fn lane(&self, lane: Lane) -> MPI_Comm {
-        self.lanes[lane as usize]
+    pub(crate) fn channel(&self, channel: Channel) -> MPI_Comm {
+        self.channels[channel as usize]
     }
 
     /// Keeps a request, and numbers it.

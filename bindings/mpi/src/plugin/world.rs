@@ -1,4 +1,4 @@
-//! The start and the end of MPI, the communicators of the lanes, and what MPI's errors mean.
+//! The start and the end of MPI, the communicators of the channels, and what MPI's errors mean.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -11,14 +11,14 @@ use mpi::ffi::{
 };
 
 use super::state::{self, BAD_ARGUMENT, NOT_STARTED, ONE_THREAD, State};
-use crate::table::{TEXT_BYTES, World};
+use crate::table::{MpiWorld, TEXT_BYTES};
 
 /// More than any MPI writes as a version, a name or an error.
 const MPI_TEXT_BYTES: usize = 16 * 1024;
 /// Every MPI takes tags up to this one.
 const LEAST_MAX_TAG: c_int = 32_767;
 
-pub(crate) unsafe extern "C" fn start(world: *mut World) -> i32 {
+pub(crate) unsafe extern "C" fn start(world: *mut MpiWorld) -> i32 {
     let mut provided = 0;
     // SAFETY: MPI is started without arguments; a second start is MPI's to refuse.
     let error = unsafe {
@@ -38,37 +38,37 @@ pub(crate) unsafe extern "C" fn start(world: *mut World) -> i32 {
     }
     // SAFETY: MPI has started, and its constant is set.
     let all = unsafe { RSMPI_COMM_WORLD };
-    let mut lanes = [all; 2];
-    for lane in &mut lanes {
-        let error = duplicate(all, lane);
+    let mut channels = [all; 2];
+    for channel in &mut channels {
+        let error = duplicate(all, channel);
         if error != 0 {
             return error;
         }
     }
-    let told = tell(all);
-    // SAFETY: the caller hands over a place for the answer.
-    unsafe { world.write(told) };
-    state::put(Some(State::new(lanes)));
+    let answer = describe(all);
+    // SAFETY: the caller passes a valid pointer for the answer.
+    unsafe { world.write(answer) };
+    state::put(Some(State::new(channels)));
     0
 }
 
-/// A communicator of its own for a lane. Its errors are returned; MPI would end the process otherwise.
-fn duplicate(all: MPI_Comm, lane: &mut MPI_Comm) -> i32 {
+/// A communicator of its own for a channel. Its errors are returned; MPI would end the process otherwise.
+fn duplicate(all: MPI_Comm, channel: &mut MPI_Comm) -> i32 {
     // SAFETY: MPI has started, and its constant is set.
-    *lane = unsafe { RSMPI_COMM_NULL };
-    // SAFETY: both are communicators' places of this thread.
-    let error = unsafe { MPI_Comm_dup(all, lane) };
+    *channel = unsafe { RSMPI_COMM_NULL };
+    // SAFETY: both communicators are variables of this thread.
+    let error = unsafe { MPI_Comm_dup(all, channel) };
     if error != 0 {
         return error;
     }
     // SAFETY: MPI has started, and its constant is set.
     let handler = unsafe { RSMPI_ERRORS_RETURN };
     // SAFETY: the communicator has just been made.
-    unsafe { MPI_Comm_set_errhandler(*lane, handler) }
+    unsafe { MPI_Comm_set_errhandler(*channel, handler) }
 }
 
-fn tell(all: MPI_Comm) -> World {
-    let mut told = World {
+fn describe(all: MPI_Comm) -> MpiWorld {
+    let mut answer = MpiWorld {
         rank: 0,
         ranks: 0,
         max_tag: LEAST_MAX_TAG,
@@ -76,30 +76,30 @@ fn tell(all: MPI_Comm) -> World {
         host: [0; TEXT_BYTES],
         library: [0; TEXT_BYTES],
     };
-    // SAFETY: MPI has started; the place is valid.
-    unsafe { MPI_Comm_rank(all, &raw mut told.rank) };
+    // SAFETY: MPI has started; the pointer is valid.
+    unsafe { MPI_Comm_rank(all, &raw mut answer.rank) };
     // SAFETY: as above.
-    unsafe { MPI_Comm_size(all, &raw mut told.ranks) };
-    told.max_tag = max_tag(all);
+    unsafe { MPI_Comm_size(all, &raw mut answer.ranks) };
+    answer.max_tag = max_tag(all);
     let (mut text, mut length) = (vec![0; MPI_TEXT_BYTES], 0);
     // SAFETY: the text has more room than MPI needs.
     unsafe { MPI_Get_processor_name(text.as_mut_ptr(), &raw mut length) };
-    copy(&text, &mut told.host);
+    copy(&text, &mut answer.host);
     text.fill(0);
     // SAFETY: as above.
     unsafe { MPI_Get_library_version(text.as_mut_ptr(), &raw mut length) };
-    copy(&text, &mut told.library);
-    told
+    copy(&text, &mut answer.library);
+    answer
 }
 
 /// `MPI_TAG_UB`.
 fn max_tag(all: MPI_Comm) -> c_int {
     let (mut value, mut found): (*mut c_int, c_int) = (ptr::null_mut(), 0);
-    let place: *mut c_void = (&raw mut value).cast();
+    let pointer: *mut c_void = (&raw mut value).cast();
     // The key's type is not the same with both MPIs.
     let key = MPI_TAG_UB as c_int;
     // SAFETY: the attribute is a pointer to an int of MPI's.
-    let error = unsafe { MPI_Comm_get_attr(all, key, place, &raw mut found) };
+    let error = unsafe { MPI_Comm_get_attr(all, key, pointer, &raw mut found) };
     if error != 0 || found == 0 || value.is_null() {
         return LEAST_MAX_TAG;
     }
@@ -137,7 +137,7 @@ pub(crate) unsafe extern "C" fn error_text(error: i32, text: *mut c_char, bytes:
             unsafe { MPI_Error_string(error, whole.as_mut_ptr(), &raw mut length) };
         }
     }
-    // SAFETY: the caller hands over so many bytes.
+    // SAFETY: the caller passes so many bytes.
     let to = unsafe { std::slice::from_raw_parts_mut(text, bytes) };
     copy(&whole, to);
 }

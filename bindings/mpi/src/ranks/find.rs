@@ -1,4 +1,4 @@
-//! Which MPI has started this process, and where its plug-in stands.
+//! Which MPI has started this process, and where its plug-in is.
 
 use std::env;
 use std::ffi::OsString;
@@ -60,19 +60,19 @@ pub fn plugin(kind: Kind) -> Result<PathBuf, MpiError> {
         return Ok(path.into());
     }
     let program = env::current_exe().unwrap_or_default();
-    let places = places(&program, &kind.file_name());
-    let found = places.iter().find(|path| path.is_file()).cloned();
-    let looked = || places.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
+    let paths = candidates(&program, &kind.file_name());
+    let found = paths.iter().find(|path| path.is_file()).cloned();
+    let looked = || paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
     found.ok_or_else(|| MpiError::NoPlugin { kind, looked: looked().join(", ") })
 }
 
-/// Beside the program; in the library folder of an installation; and in a build tree, where `cargo xtask mpi` puts plug-ins into `target/mpi`.
-fn places(program: &Path, file: &str) -> Vec<PathBuf> {
+/// Next to the program; in the library folder of an installation; and in a build tree, where `cargo xtask mpi` puts plug-ins into `target/mpi`.
+fn candidates(program: &Path, file: &str) -> Vec<PathBuf> {
     let folders = program.ancestors().skip(1).take(3).collect::<Vec<_>>();
-    let beside = folders.first().map(|folder| folder.join(file));
+    let sibling = folders.first().map(|folder| folder.join(file));
     let installed = folders.get(1).map(|folder| folder.join("lib/pto").join(file));
     let built = folders.iter().skip(1).map(|folder| folder.join("mpi").join(file));
-    beside.into_iter().chain(installed).chain(built).collect()
+    sibling.into_iter().chain(installed).chain(built).collect()
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
-    use super::{Kind, places};
+    use super::{Kind, candidates};
 
     fn kind(variables: &[(&str, &str)]) -> Result<Kind, String> {
         let variable = |name: &str| {
@@ -100,10 +100,10 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_is_looked_for_beside_the_program_and_in_the_build_tree() {
-        let places = places(Path::new("/t/debug/deps/pto"), "x.so");
+    fn a_plugin_is_looked_for_next_to_the_program_and_in_the_build_tree() {
+        let found = candidates(Path::new("/t/debug/deps/pto"), "x.so");
         let paths =
             ["/t/debug/deps/x.so", "/t/debug/lib/pto/x.so", "/t/debug/mpi/x.so", "/t/mpi/x.so"];
-        assert_eq!(places, paths.map(PathBuf::from));
+        assert_eq!(found, paths.map(PathBuf::from));
     }
 }

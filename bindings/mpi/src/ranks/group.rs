@@ -1,4 +1,4 @@
-//! What the exchange needs of groups, in one place.
+//! The types of `pto_host` groups that the exchange uses.
 
 pub(crate) use pto_host::graph::group::tag::{call, is_of_call};
 pub(crate) use pto_host::graph::group::transfer::{NO_SLOT, SIGNAL_SLOTS};

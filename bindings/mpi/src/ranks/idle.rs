@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pto_abi::wait::{Backoff, SpinPolicy};
 
-/// It gives the core away, and does not spin.
+/// It yields the core, and does not spin.
 const POLICY: SpinPolicy = SpinPolicy { spins: 0, yields: 200 };
 /// The longest sleep.
 const LONGEST: Duration = Duration::from_micros(500);

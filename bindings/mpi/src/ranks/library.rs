@@ -1,4 +1,4 @@
-//! A loaded plug-in: the only file of this crate that calls into it. [`Library`] is one [`Wire`]; the other one is for tests.
+//! A loaded plug-in: the only file of this crate that calls into it. [`MpiLibrary`] is one [`Wire`]; the other one is for tests.
 
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
@@ -8,17 +8,17 @@ use pto_host::checked_shared_object;
 
 use crate::ranks::error::MpiError;
 use crate::ranks::group::ByteRange;
-use crate::ranks::wire::{Arrival, Request, Wire, WireError, length, pointer};
-use crate::table::{Lane, Progress, SYMBOL, TEXT_BYTES, Table, World};
+use crate::ranks::wire::{Arrival, RequestId, Wire, WireError, length, pointer};
+use crate::table::{Channel, MpiWorld, PluginTable, Progress, SYMBOL, TEXT_BYTES};
 
 /// MPI, started.
-pub(crate) struct Library {
-    table: Table,
+pub(crate) struct MpiLibrary {
+    table: PluginTable,
     /// Room for the answers to a test.
     progress: Vec<Progress>,
 }
 
-/// What this rank learned when MPI started.
+/// This rank's view of the world when MPI started.
 pub(crate) struct Started {
     pub(crate) rank: u32,
     pub(crate) ranks: u32,
@@ -27,12 +27,12 @@ pub(crate) struct Started {
     pub(crate) library: String,
 }
 
-impl Library {
+impl MpiLibrary {
     /// Loads the plug-in and starts MPI.
     pub(crate) fn start(path: &Path) -> Result<(Self, Started), MpiError> {
         let library = Self { table: load(path)?, progress: Vec::new() };
-        let mut world = MaybeUninit::<World>::zeroed();
-        // SAFETY: the table is the plug-in's, and the place is valid.
+        let mut world = MaybeUninit::<MpiWorld>::zeroed();
+        // SAFETY: the table is the plug-in's, and the pointer is valid.
         let error = unsafe { (library.table.start)(world.as_mut_ptr()) };
         library.checked(error).map_err(|why| MpiError::Refused { what: "start", why: why.0 })?;
         // SAFETY: `start` has filled it; zeros are valid as well.
@@ -59,57 +59,57 @@ impl Library {
     }
 }
 
-impl Wire for Library {
+impl Wire for MpiLibrary {
     fn send(
         &mut self,
-        lane: Lane,
+        channel: Channel,
         from: ByteRange,
         peer: u32,
         tag: i32,
-    ) -> Result<Request, WireError> {
+    ) -> Result<RequestId, WireError> {
         let (mut number, from) = (0, (pointer(from).cast_const(), length(from)));
-        // SAFETY: whoever gave the span keeps its bytes until the request is complete (`Wire`).
+        // SAFETY: the maker of the span keeps its bytes until the request is complete (`Wire`).
         let error =
-            unsafe { (self.table.send)(lane, from.0, from.1, rank(peer), tag, &raw mut number) };
-        self.checked(error).map(|()| Request(number))
+            unsafe { (self.table.send)(channel, from.0, from.1, rank(peer), tag, &raw mut number) };
+        self.checked(error).map(|()| RequestId(number))
     }
 
     fn receive(
         &mut self,
-        lane: Lane,
+        channel: Channel,
         to: ByteRange,
         peer: Option<u32>,
         tag: i32,
-    ) -> Result<Request, WireError> {
+    ) -> Result<RequestId, WireError> {
         let peer = peer.map_or(crate::table::ANY_PEER, rank);
         let mut number = 0;
-        // SAFETY: whoever gave the span leaves its bytes alone until the request is complete (`Wire`).
+        // SAFETY: the maker of the span leaves its bytes alone until the request is complete (`Wire`).
         let error = unsafe {
-            (self.table.receive)(lane, pointer(to), length(to), peer, tag, &raw mut number)
+            (self.table.receive)(channel, pointer(to), length(to), peer, tag, &raw mut number)
         };
-        self.checked(error).map(|()| Request(number))
+        self.checked(error).map(|()| RequestId(number))
     }
 
     fn test(
         &mut self,
-        requests: &[Request],
-        told: &mut Vec<Option<Arrival>>,
+        requests: &[RequestId],
+        answers: &mut Vec<Option<Arrival>>,
     ) -> Result<(), WireError> {
-        told.clear();
+        answers.clear();
         let (count, numbers) = (requests.len(), requests.as_ptr().cast::<u64>());
         self.progress.resize(count, Progress::default());
         // SAFETY: both have so many elements, and a request is a number.
         let error = unsafe { (self.table.test)(numbers, count, self.progress.as_mut_ptr()) };
         self.checked(error)?;
-        let arrival = |told: &Progress| {
-            let peer = u32::try_from(told.peer).unwrap_or(u32::MAX);
-            (told.is_complete != 0).then_some(Arrival { peer, bytes: told.bytes })
+        let arrival = |progress: &Progress| {
+            let peer = u32::try_from(progress.peer).unwrap_or(u32::MAX);
+            (progress.is_complete != 0).then_some(Arrival { peer, bytes: progress.bytes })
         };
-        told.extend(self.progress.iter().map(arrival));
+        answers.extend(self.progress.iter().map(arrival));
         Ok(())
     }
 
-    fn give_up(&mut self, request: Request) {
+    fn give_up(&mut self, request: RequestId) {
         // SAFETY: a number that the plug-in does not know is refused.
         let _ = unsafe { (self.table.cancel)(request.0) };
     }
@@ -146,7 +146,7 @@ fn text(letters: &[c_char]) -> String {
 }
 
 /// The table of the plug-in. It stays loaded until the process ends: MPI cannot be started twice.
-fn load(path: &Path) -> Result<Table, MpiError> {
+fn load(path: &Path) -> Result<PluginTable, MpiError> {
     let refused = |why: String| MpiError::Load { path: path.to_path_buf(), why };
     let name = checked_shared_object(path).map_err(|why| refused(format!("the file {why}")))?;
     // Globally: parts that OpenMPI loads later look for its symbols there.
@@ -163,11 +163,11 @@ fn load(path: &Path) -> Result<Table, MpiError> {
     let versions: *const [u32; 2] = symbol.cast();
     // SAFETY: a table of every version begins with its version and its size.
     let versions = unsafe { versions.read() };
-    if versions != [Table::VERSION, Table::BYTES] {
+    if versions != [PluginTable::VERSION, PluginTable::BYTES] {
         return Err(MpiError::Version { path: path.to_path_buf() });
     }
     // SAFETY: version and size say that this is a table as we know it.
-    Ok(unsafe { symbol.cast::<Table>().read() })
+    Ok(unsafe { symbol.cast::<PluginTable>().read() })
 }
 
 fn loader_says() -> String {

@@ -1,11 +1,11 @@
-//! What progress threads tell each other on [`Lane::Control`](crate::table::Lane): frames of one fixed header, and few bytes behind it.
+//! Messages between progress threads on [`Channel::Control`](crate::table::Channel): frames of one fixed header, followed by few bytes.
 //!
 //! ```text
 //! Hello (process, name of the host) · Meet (round, word) · Ended · Beat · Failed (root, text) · Leave
 //! Send (tag, stamp, bytes [contents]) · Put (window, offset, bytes, slot, value [contents]) · Get (window, offset, bytes) · Signal (slot, value)
 //! Done (number) · Refused (number, reason) · Ask · Waits (tag, stamp, bytes)
 //! ```
-//! Contents that fit stand in the frame. Longer ones follow on [`Lane::Payload`](crate::table::Lane) under the tag that the header names.
+//! Contents that fit are in the frame. Longer ones follow on [`Channel::Payload`](crate::table::Channel) under the tag that the header names.
 
 /// Words of a header.
 const WORDS: usize = 12;
@@ -13,10 +13,10 @@ const WORDS: usize = 12;
 const HEADER_BYTES: usize = WORDS * 8;
 /// Bytes of a whole frame.
 pub(crate) const FRAME_BYTES: usize = 4096;
-/// Contents up to so many bytes stand in the frame.
+/// Contents up to so many bytes are in the frame.
 pub(crate) const INLINE_BYTES: usize = FRAME_BYTES - HEADER_BYTES;
 
-/// What a frame says.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Kind {
@@ -69,10 +69,10 @@ pub(crate) struct Header {
     pub(crate) stamp: u128,
     /// How long the contents are.
     pub(crate) bytes: u64,
-    /// The tag of the payload; 0: the contents stand in the frame.
+    /// The tag of the payload; 0: the contents are in the frame.
     pub(crate) payload: u64,
-    /// Window and, above it, slot.
-    pub(crate) place: (u32, u32),
+    /// Window and slot.
+    pub(crate) window_slot: (u32, u32),
     /// From the beginning of the window.
     pub(crate) offset: u64,
     /// What a signal adds; the word of a meeting; the root of a failure.
@@ -89,7 +89,7 @@ impl Header {
             stamp: 0,
             bytes: 0,
             payload: 0,
-            place: (0, 0),
+            window_slot: (0, 0),
             offset: 0,
             value: 0,
         }
@@ -98,7 +98,7 @@ impl Header {
     /// The frame, with contents that fit.
     pub(crate) fn frame(&self, contents: &[u8]) -> Box<[u8]> {
         debug_assert!(contents.len() <= INLINE_BYTES);
-        let (window, slot) = self.place;
+        let (window, slot) = self.window_slot;
         let words = [
             self.kind as u64,
             self.run,
@@ -125,12 +125,13 @@ impl Header {
             *word = u64::from_le_bytes(bytes.try_into().ok()?);
         }
         let [kind, run, number, tag, tag_above, stamp, stamp_above, rest @ ..] = words;
-        let [bytes, payload, place, offset, value] = rest;
+        let [bytes, payload, window_slot, offset, value] = rest;
         let whole = |low: u64, above: u64| u128::from(low) | u128::from(above) << 64;
         let (tag, stamp) = (whole(tag, tag_above), whole(stamp, stamp_above));
         let kind = Kind::ALL.into_iter().find(|known| *known as u64 == kind)?;
-        let place = (low(place), low(place >> 32));
-        let header = Self { kind, run, number, tag, stamp, bytes, payload, place, offset, value };
+        let window_slot = (low(window_slot), low(window_slot >> 32));
+        let header =
+            Self { kind, run, number, tag, stamp, bytes, payload, window_slot, offset, value };
         Some((header, contents))
     }
 }
@@ -159,7 +160,7 @@ mod tests {
                 stamp: u128::MAX - 1,
                 bytes: 4,
                 payload: 5,
-                place: (6, u32::MAX),
+                window_slot: (6, u32::MAX),
                 offset: 8,
                 value: 9,
             };

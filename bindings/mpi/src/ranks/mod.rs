@@ -3,7 +3,7 @@
 //! ```text
 //! Mpi::join --> which MPI (find.rs) --> its plug-in, loaded at run time (library.rs) --> every rank says where it is
 //!   '-- Arc<dyn Transport> for Group::join      transport.rs: the calls that wait
-//!         '-- Exchange                          exchange/: what is under way, in steps that never wait
+//!         '-- RankExchange                          exchange/: what is in flight, in steps that never wait
 //!               '-- Wire: non-blocking messages of MPI, or of one process in tests
 //! ```
 

@@ -8,7 +8,7 @@ use crate::ranks::exchange::Numbers;
 use crate::ranks::find::{self, Kind};
 use crate::ranks::group::Transport;
 use crate::ranks::launcher;
-use crate::ranks::library::Library;
+use crate::ranks::library::MpiLibrary;
 use crate::ranks::transport::WireTransport;
 
 /// How a rank comes up, and when it takes another one for dead.
@@ -28,7 +28,7 @@ impl Default for MpiOptions {
 
 /// A rank of an MPI job. Dropped, it leaves the job together with all other ranks.
 pub struct Mpi {
-    transport: Arc<WireTransport<Library>>,
+    transport: Arc<WireTransport<MpiLibrary>>,
     kind: Kind,
     library: String,
     rank: u32,
@@ -43,7 +43,7 @@ impl Mpi {
     /// Those of [`MpiError`].
     pub fn join(options: &MpiOptions) -> Result<Self, MpiError> {
         let kind = Kind::of_launcher()?;
-        let (library, started) = Library::start(&find::plugin(kind)?)?;
+        let (library, started) = MpiLibrary::start(&find::plugin(kind)?)?;
         launcher::note_wishes();
         let numbers = Numbers {
             rank: started.rank,

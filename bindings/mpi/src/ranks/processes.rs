@@ -6,14 +6,14 @@ use std::os::unix::fs::MetadataExt;
 
 /// Which process a rank is, and in which name space its number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct ProcessId {
     /// Its number.
     pub(crate) process: u32,
     /// Of the machine's start and the name space: equal where numbers mean the same processes.
     pub(crate) space: u64,
 }
 
-impl Identity {
+impl ProcessId {
     /// This process.
     pub(crate) fn own() -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -35,8 +35,8 @@ pub(crate) struct Processes {
 
 impl Processes {
     /// Watches the process of a rank, if it is one of this host.
-    pub(crate) fn watch(&mut self, rank: u32, identity: Identity) {
-        if identity.space != Identity::own().space {
+    pub(crate) fn watch(&mut self, rank: u32, identity: ProcessId) {
+        if identity.space != ProcessId::own().space {
             return;
         }
         // SAFETY: the call takes two numbers, and gives a descriptor or an error.
@@ -45,12 +45,12 @@ impl Processes {
             log::debug!("rank {rank}, process {}, cannot be watched", identity.process);
             return;
         };
-        // SAFETY: the descriptor has just been opened, and belongs to nobody else.
+        // SAFETY: the descriptor has just been opened, and has no other owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         self.watched.push((rank, identity.process, descriptor));
     }
 
-    /// The first rank whose process has ended, with its number. It is told once.
+    /// The first rank whose process has ended, with its number. Each process is reported once.
     pub(crate) fn ended(&mut self) -> Option<(u32, u32)> {
         let events = libc::POLLIN;
         let mut polled: Vec<_> = self
@@ -71,16 +71,16 @@ impl Processes {
 
 #[cfg(test)]
 mod tests {
-    use super::{Identity, Processes};
+    use super::{ProcessId, Processes};
     use std::process::Command;
 
     #[test]
-    fn a_process_that_ends_is_told_with_its_rank() {
+    fn a_process_that_ends_is_reported_with_its_rank() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let mut processes = Processes::default();
-        let identity = Identity { process: child.id(), ..Identity::own() };
+        let identity = ProcessId { process: child.id(), ..ProcessId::own() };
         processes.watch(3, identity);
-        processes.watch(4, Identity { space: identity.space ^ 1, ..identity });
+        processes.watch(4, ProcessId { space: identity.space ^ 1, ..identity });
         assert_eq!(processes.ended(), None);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::ranks::group::ByteRange;
-use crate::ranks::wire::{Arrival, Request, Wire, WireError, copied, fill};
-use crate::table::Lane;
+use crate::ranks::wire::{Arrival, RequestId, Wire, WireError, copied, fill};
+use crate::table::Channel;
 
 #[derive(Clone, Copy)]
-struct Message {
+struct PostedMessage {
     number: u64,
-    lane: Lane,
+    channel: Channel,
     span: ByteRange,
     from: Option<u32>,
     to: u32,
@@ -20,8 +20,8 @@ struct Message {
 #[derive(Default)]
 struct Net {
     next: u64,
-    sent: Vec<Message>,
-    wanted: Vec<Message>,
+    sent: Vec<PostedMessage>,
+    wanted: Vec<PostedMessage>,
     complete: HashMap<u64, Arrival>,
 }
 
@@ -30,8 +30,8 @@ impl Net {
     fn settle(&mut self) {
         let mut at = 0;
         while let Some(wanted) = self.wanted.get(at).copied() {
-            let fits = |sent: &Message| {
-                (sent.lane, sent.to, sent.tag) == (wanted.lane, wanted.to, wanted.tag)
+            let fits = |sent: &PostedMessage| {
+                (sent.channel, sent.to, sent.tag) == (wanted.channel, wanted.to, wanted.tag)
                     && wanted.from.is_none_or(|from| sent.from == Some(from))
             };
             let Some(found) = self.sent.iter().position(fits) else {
@@ -62,53 +62,54 @@ pub(crate) fn wires(ranks: u32) -> Vec<LocalWire> {
 }
 
 impl LocalWire {
-    fn add(&self, message: Message, is_sent: bool) -> Request {
+    fn add(&self, message: PostedMessage, is_sent: bool) -> RequestId {
         let mut net = self.net.lock().unwrap();
         net.next += 1;
-        let message = Message { number: net.next, ..message };
+        let message = PostedMessage { number: net.next, ..message };
         if is_sent {
             net.sent.push(message)
         } else {
             net.wanted.push(message)
         }
         net.settle();
-        Request(message.number)
+        RequestId(message.number)
     }
 }
 
 impl Wire for LocalWire {
     fn send(
         &mut self,
-        lane: Lane,
+        channel: Channel,
         span: ByteRange,
         to: u32,
         tag: i32,
-    ) -> Result<Request, WireError> {
-        Ok(self.add(Message { number: 0, lane, span, from: Some(self.rank), to, tag }, true))
+    ) -> Result<RequestId, WireError> {
+        Ok(self
+            .add(PostedMessage { number: 0, channel, span, from: Some(self.rank), to, tag }, true))
     }
 
     fn receive(
         &mut self,
-        lane: Lane,
+        channel: Channel,
         span: ByteRange,
         from: Option<u32>,
         tag: i32,
-    ) -> Result<Request, WireError> {
-        Ok(self.add(Message { number: 0, lane, span, from, to: self.rank, tag }, false))
+    ) -> Result<RequestId, WireError> {
+        Ok(self.add(PostedMessage { number: 0, channel, span, from, to: self.rank, tag }, false))
     }
 
     fn test(
         &mut self,
-        requests: &[Request],
-        told: &mut Vec<Option<Arrival>>,
+        requests: &[RequestId],
+        answers: &mut Vec<Option<Arrival>>,
     ) -> Result<(), WireError> {
         let mut net = self.net.lock().unwrap();
-        told.clear();
-        told.extend(requests.iter().map(|request| net.complete.remove(&request.0)));
+        answers.clear();
+        answers.extend(requests.iter().map(|request| net.complete.remove(&request.0)));
         Ok(())
     }
 
-    fn give_up(&mut self, request: Request) {
+    fn give_up(&mut self, request: RequestId) {
         let mut net = self.net.lock().unwrap();
         net.sent.retain(|message| message.number != request.0);
         net.wanted.retain(|message| message.number != request.0);

@@ -1,20 +1,20 @@
-//! The transport over MPI: one [`Exchange`] behind a lock, and the calls that wait: the bring-up, meetings, the end.
+//! The transport over MPI: one [`RankExchange`] under a lock, and the calls that wait: the bring-up, meetings, the end.
 //!
-//! The engine's progress thread of a run calls [`start`](Transport::start) and [`poll`](Transport::poll); nobody else waits for the lock meanwhile. Between two runs
-//! nothing is under way, and no thread is needed.
+//! The engine's progress thread of a run calls [`start`](Transport::start) and [`poll`](Transport::poll); nothing else waits for the lock meanwhile. Between two runs
+//! nothing is in flight, and no thread is needed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ranks::exchange::{Exchange, Numbers};
-use crate::ranks::group::{ByteRange, Completion, Place, Transfer, TransferError, Transport};
+use crate::ranks::exchange::{Numbers, RankExchange};
+use crate::ranks::group::{Completion, Place, ByteRange, Transfer, TransferError, Transport};
 use crate::ranks::idle::{backoff, pause};
 use crate::ranks::launcher;
-use crate::ranks::processes::Identity;
+use crate::ranks::processes::ProcessId;
 use crate::ranks::wire::Wire;
 
-/// How long the other ranks are given to hear that this one has failed.
+/// How long this rank waits for the other ranks to hear that this one has failed.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long the other ranks are given to say what they wait for, when a run has failed.
 const ANSWERS: Duration = Duration::from_secs(2);
@@ -26,11 +26,11 @@ const REASON: Duration = Duration::from_millis(200);
 /// Ranks that talk over a wire.
 pub(crate) struct WireTransport<W: Wire> {
     place: Place,
-    inner: Mutex<Inner<W>>,
+    inner: Mutex<TransportState<W>>,
 }
 
-struct Inner<W> {
-    exchange: Exchange<W>,
+struct TransportState<W> {
+    exchange: RankExchange<W>,
     /// Meetings so far.
     round: u64,
     /// When the launcher's wish was seen.
@@ -50,8 +50,8 @@ impl<W: Wire> WireTransport<W> {
         host: &str,
         budget: Duration,
     ) -> Result<Self, TransferError> {
-        let mut exchange = Exchange::new(wire, numbers);
-        exchange.introduce(host, Identity::own());
+        let mut exchange = RankExchange::new(wire, numbers);
+        exchange.introduce(host, ProcessId::own());
         let (start, mut backoff, mut over) = (Instant::now(), backoff(), Vec::new());
         while let Some(stranger) = exchange.strangers().first().copied() {
             exchange.step(&mut over);
@@ -71,15 +71,15 @@ impl<W: Wire> WireTransport<W> {
             host: host.to_owned(),
             ranks_per_node,
         };
-        let inner = Inner { exchange, round: 0, asked_to_end: None, is_meeting: false };
+        let inner = TransportState { exchange, round: 0, asked_to_end: None, is_meeting: false };
         Ok(Self { place, inner: Mutex::new(inner) })
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner<W>> {
+    fn inner(&self) -> MutexGuard<'_, TransportState<W>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the wire itself, for measurements beside the transport.
+    /// Calls the wire itself, for measurements next to the transport.
     pub(crate) fn with_wire<R>(&self, then: impl FnOnce(&mut W) -> R) -> R {
         then(self.inner().exchange.wire())
     }
@@ -106,7 +106,7 @@ impl<W: Wire> WireTransport<W> {
     }
 }
 
-impl<W: Wire> Inner<W> {
+impl<W: Wire> TransportState<W> {
     fn step(&mut self, over: &mut Vec<Completion>) {
         if launcher::has_asked_to_end() {
             let since = *self.asked_to_end.get_or_insert_with(Instant::now);
@@ -208,7 +208,7 @@ impl<W: Wire> Transport for WireTransport<W> {
     }
 }
 
-impl<W: Wire> Inner<W> {
+impl<W: Wire> TransportState<W> {
     fn listen(&mut self) {
         if std::mem::take(&mut self.is_meeting) {
             self.exchange.listen();

@@ -1,8 +1,8 @@
-//! What the exchange needs of a network: messages on two lanes, in order between two ranks of a lane and a tag. [`Library`](crate::ranks::library::Library)
+//! What the exchange needs of a network: messages on two channels, in order between two ranks of a channel and a tag. [`MpiLibrary`](crate::ranks::library::MpiLibrary)
 //! is MPI; tests have a network within one process.
 
 use crate::ranks::group::ByteRange;
-use crate::table::Lane;
+use crate::table::Channel;
 
 /// Where a span begins.
 pub(crate) fn pointer(span: ByteRange) -> *mut u8 {
@@ -14,15 +14,15 @@ pub(crate) fn length(span: ByteRange) -> usize {
     usize::try_from(span.bytes).unwrap_or(usize::MAX)
 }
 
-/// The span of bytes of this process. Whoever makes one keeps them in place until the request that uses them is complete.
+/// The span of bytes of this process. The caller keeps them at their address until the request that uses them is complete.
 pub(crate) fn span_of(bytes: &mut [u8]) -> ByteRange {
     ByteRange { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: bytes.len() as u64 }
 }
 
-/// What stands in a span.
+/// The bytes of a span.
 pub(crate) fn copied(span: ByteRange) -> Vec<u8> {
     let mut bytes = vec![0; length(span)];
-    // SAFETY: whoever made the span keeps its bytes in place, and nobody writes them meanwhile.
+    // SAFETY: the maker of the span keeps its bytes alive, and nothing writes them meanwhile.
     unsafe { span.copy_to(span_of(&mut bytes)) };
     bytes
 }
@@ -30,16 +30,16 @@ pub(crate) fn copied(span: ByteRange) -> Vec<u8> {
 /// Writes from the beginning of a span as many bytes as there are, and as fit.
 pub(crate) fn fill(span: ByteRange, bytes: &[u8]) {
     let count = bytes.len().min(length(span));
-    // SAFETY: whoever made the span keeps its bytes in place, and nobody uses them meanwhile.
+    // SAFETY: the maker of the span keeps its bytes alive, and nothing else uses them meanwhile.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), pointer(span), count) };
 }
 
 const _: () = assert!(usize::BITS == 64);
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(transparent)]
-pub(crate) struct Request(pub(crate) u64);
+pub(crate) struct RequestId(pub(crate) u64);
 
 /// A message that is through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) struct Arrival {
     pub(crate) bytes: u64,
 }
 
-/// What the network says.
+/// The network's error number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WireError(pub(crate) String);
 
@@ -59,30 +59,30 @@ pub(crate) trait Wire: Send {
     /// Begins to send; the bytes stay as they are until the request is complete.
     fn send(
         &mut self,
-        lane: Lane,
+        channel: Channel,
         from: ByteRange,
         peer: u32,
         tag: i32,
-    ) -> Result<Request, WireError>;
+    ) -> Result<RequestId, WireError>;
 
-    /// Begins to receive; nobody touches the bytes until the request is complete. `None`: from any rank.
+    /// Begins to receive; nothing touches the bytes until the request is complete. `None`: from any rank.
     fn receive(
         &mut self,
-        lane: Lane,
+        channel: Channel,
         to: ByteRange,
         peer: Option<u32>,
         tag: i32,
-    ) -> Result<Request, WireError>;
+    ) -> Result<RequestId, WireError>;
 
     /// Which of these requests are complete, in their order. Those that are, or that failed, are gone.
     fn test(
         &mut self,
-        requests: &[Request],
-        told: &mut Vec<Option<Arrival>>,
+        requests: &[RequestId],
+        answers: &mut Vec<Option<Arrival>>,
     ) -> Result<(), WireError>;
 
     /// Gives a request up.
-    fn give_up(&mut self, request: Request);
+    fn give_up(&mut self, request: RequestId);
 
     /// Ends the network; waits for all ranks.
     fn finish(&mut self) -> Result<(), WireError>;

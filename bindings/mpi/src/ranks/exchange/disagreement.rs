@@ -11,12 +11,12 @@ use crate::ranks::group::{TransferError, TransferSide, call, is_of_call};
 use crate::ranks::message::Kind;
 use crate::ranks::wire::Wire;
 
-use super::Exchange;
+use super::RankExchange;
 
 /// A rank that has waited in a call for so long asks the one that it waits for.
 const QUIET: Duration = Duration::from_millis(100);
 
-impl<W: Wire> Exchange<W> {
+impl<W: Wire> RankExchange<W> {
     /// A rank is in a call, as this one does or hears: if it is not the same call there as at the rank that came first, the run fails.
     pub(super) fn note_call(&mut self, tag: u128, side: TransferSide) {
         if let Err(error) = self.calls.note(self.run, tag, side) {
@@ -24,7 +24,7 @@ impl<W: Wire> Exchange<W> {
         }
     }
 
-    /// While nothing comes or goes: asks the rank that this one waits for in a call what it waits for itself. Where both only receive, nobody else says
+    /// While nothing comes or goes: asks the rank that this one waits for in a call what it waits for itself. Where both only receive, no other rank says
     /// that they are in different calls.
     pub(super) fn ask_when_quiet(&mut self, now: Instant) {
         let (since, is_asked) = self.quiet;
@@ -43,7 +43,7 @@ impl<W: Wire> Exchange<W> {
     pub(crate) fn ask(&mut self) {
         self.answers.clear();
         let header = self.header(Kind::Ask, 0);
-        self.tell_all(&header, &[]);
+        self.send_all(&header, &[]);
     }
 
     /// The first rank that has not answered, but for those that have ended the run.
@@ -59,7 +59,7 @@ impl<W: Wire> Exchange<W> {
         self.fail(TransferError::PeerFailed { rank, host, cause });
     }
 
-    /// The transfer of a collective call that is under way for the longest time on this rank: its tag, and this rank's side.
+    /// The transfer of a collective call that is in flight for the longest time on this rank: its tag, and this rank's side.
     pub(super) fn waits_in_call(&self) -> Option<(u128, TransferSide)> {
         let of_call = self.open.iter().filter(|(_, transfer)| is_of_call(transfer.tag));
         let (_, transfer) = of_call.min_by_key(|(number, _)| **number)?;

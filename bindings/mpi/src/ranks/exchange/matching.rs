@@ -22,7 +22,7 @@ pub(crate) struct Announced {
     pub(crate) contents: Vec<u8>,
 }
 
-/// Whoever came first waits for the other side.
+/// The side that came first waits for the other side.
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
     posted: HashMap<(u32, u128), VecDeque<Posted>>,
@@ -67,7 +67,7 @@ impl Matching {
         all.filter_map(|((from, tag), waiting)| Some((*from, *tag, waiting.front()?)))
     }
 
-    /// A run begins: nobody waits any more. How many messages nobody has received.
+    /// A run begins: nothing waits any more. Returns how many messages were not received.
     pub(crate) fn clear(&mut self) -> usize {
         self.posted.clear();
         self.announced.drain().map(|(_, waiting)| waiting.len()).sum()

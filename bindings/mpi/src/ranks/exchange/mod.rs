@@ -4,14 +4,14 @@
 //! start ----> Send: frame [+ payload] ---------------------> matching ----> payload into the receiver's tensor
 //!             Put:  frame [+ payload] ---> window, slot, Done ---> over
 //!             Get:  frame ---------------> window ---> payload -> over
-//!             Signal: frame -------------> slot, whoever waits for it
+//!             Signal: frame -------------> slot, the task that waits for it
 //! step  ----> frames that came in (serve.rs) · payloads that are through · processes, silence (ranks.rs)
-//! fail  ----> the run is told with the error in every step; nothing starts any more
+//! fail  ----> every step of the run gets the error; nothing starts any more
 //! ```
 //! Invariants: a transfer in `open` is not over yet; the exchange fails once, and stays so.
 
 mod disagreement;
-mod lane;
+mod in_flight;
 mod matching;
 mod ranks;
 mod serve;
@@ -29,14 +29,14 @@ use crate::ranks::group::{
     TransferSide, transfer_words,
 };
 use crate::ranks::message::{Header, INLINE_BYTES, Kind};
-use crate::ranks::processes::Identity;
-use crate::ranks::wire::{Arrival, Request, Wire, WireError, copied, fill, length};
+use crate::ranks::processes::ProcessId;
+use crate::ranks::wire::{Arrival, RequestId, Wire, WireError, copied, fill, length};
 
-use lane::{Frames, Payloads, Way};
+use in_flight::{Direction, Frames, Payloads};
 use matching::{Announced, Matching, Posted};
 use ranks::{Missed, Ranks};
 use slots::Slots;
-use windows::{Refusal, Windows};
+use windows::{WindowError, Windows};
 
 /// The numbers of one rank in its world.
 #[derive(Clone, Copy, Debug)]
@@ -58,21 +58,21 @@ enum Then {
     Nothing,
 }
 
-/// Room for one look at the wire, which goes on all the time: the requests that it asks for, and the answers.
+/// Buffers for one test of the wire, kept between steps: the requests, and the answers.
 #[derive(Default)]
-struct Look {
-    requests: Vec<Request>,
-    told: Vec<Option<Arrival>>,
+struct WirePoll {
+    requests: Vec<RequestId>,
+    answers: Vec<Option<Arrival>>,
 }
 
-/// One rank's side of everything that is under way.
-pub(crate) struct Exchange<W> {
+/// One rank's side of everything that is in flight.
+pub(crate) struct RankExchange<W> {
     wire: W,
     ranks: Ranks,
     tags: Tags,
     frames: Frames,
     payloads: Payloads<Then>,
-    look: Look,
+    wire_poll: WirePoll,
     matching: Matching,
     windows: Windows,
     slots: Slots,
@@ -117,7 +117,7 @@ const fn local(transfer: &Transfer) -> ByteRange {
     ByteRange { address: transfer.local.0, bytes: transfer.bytes }
 }
 
-impl<W: Wire> Exchange<W> {
+impl<W: Wire> RankExchange<W> {
     /// A rank that has not said where it is yet.
     pub(crate) fn new(wire: W, numbers: Numbers) -> Self {
         let count = u64::try_from(numbers.max_tag / 2 - 2).unwrap_or(1).max(1);
@@ -127,7 +127,7 @@ impl<W: Wire> Exchange<W> {
             tags: Tags { next: 0, count },
             frames: Frames::default(),
             payloads: Payloads::default(),
-            look: Look::default(),
+            wire_poll: WirePoll::default(),
             matching: Matching::default(),
             windows: Windows::default(),
             slots: Slots::default(),
@@ -146,7 +146,7 @@ impl<W: Wire> Exchange<W> {
     }
 
     /// Says to all ranks where this one is.
-    pub(crate) fn introduce(&mut self, host: &str, identity: Identity) {
+    pub(crate) fn introduce(&mut self, host: &str, identity: ProcessId) {
         let own = self.ranks.own();
         self.ranks.introduce(own, host, identity);
         let process = u64::from(identity.process);
@@ -154,7 +154,7 @@ impl<W: Wire> Exchange<W> {
         let header = Header { value: process, stamp, ..Header::new(Kind::Hello) };
         let opened = self.frames.open(&mut self.wire);
         self.noted(opened);
-        self.tell_all(&header, host.as_bytes());
+        self.send_all(&header, host.as_bytes());
     }
 
     /// The ranks that have not said where they are.
@@ -215,7 +215,7 @@ impl<W: Wire> Exchange<W> {
     fn send(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
         let Transfer { tag, stamp, .. } = *transfer;
         let header = Header { tag, stamp, ..self.header(Kind::Send, number) };
-        if self.tell_with(transfer, header, Then::Over(number))? {
+        if self.send_with(transfer, header, Then::Over(number))? {
             self.close(number, Ok(()));
         }
         Ok(())
@@ -235,9 +235,9 @@ impl<W: Wire> Exchange<W> {
 
     fn put(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
         let Transfer { window, offset, slot, value, .. } = *transfer;
-        let place = (window, slot);
-        let header = Header { place, offset, value, ..self.header(Kind::Put, number) };
-        self.tell_with(transfer, header, Then::Nothing).map(drop)
+        let window_slot = (window, slot);
+        let header = Header { window_slot, offset, value, ..self.header(Kind::Put, number) };
+        self.send_with(transfer, header, Then::Nothing).map(drop)
     }
 
     fn get(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
@@ -246,20 +246,21 @@ impl<W: Wire> Exchange<W> {
             self.close(number, Ok(()));
             return Ok(());
         }
-        let (payload, place) = (self.tags.next(true), (window, NO_SLOT));
-        let header = Header { place, offset, payload, bytes, ..self.header(Kind::Get, number) };
+        let (payload, window_slot) = (self.tags.next(true), (window, NO_SLOT));
+        let header =
+            Header { window_slot, offset, payload, bytes, ..self.header(Kind::Get, number) };
         self.frames.send(&mut self.wire, peer, header.frame(&[]))?;
-        let way = (Way::From(peer), tag(payload));
-        self.payloads.begin(&mut self.wire, way, local(transfer), Then::Over(number))
+        let direction = (Direction::From(peer), tag(payload));
+        self.payloads.begin(&mut self.wire, direction, local(transfer), Then::Over(number))
     }
 
     fn signal(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
         let Transfer { peer, slot, value, .. } = *transfer;
         if slot >= SIGNAL_SLOTS {
-            self.refused(number, Refusal::NoSlot);
+            self.refused(number, WindowError::NoSlot);
             return Ok(());
         }
-        let header = Header { place: (0, slot), value, ..self.header(Kind::Signal, number) };
+        let header = Header { window_slot: (0, slot), value, ..self.header(Kind::Signal, number) };
         self.frames.send(&mut self.wire, peer, header.frame(&[]))?;
         self.close(number, Ok(()));
         Ok(())
@@ -269,13 +270,13 @@ impl<W: Wire> Exchange<W> {
         match self.slots.wait(number, transfer.slot, transfer.value) {
             Some(true) => self.close(number, Ok(())),
             Some(false) => {}
-            None => self.refused(number, Refusal::NoSlot),
+            None => self.refused(number, WindowError::NoSlot),
         }
         Ok(())
     }
 
-    /// Sends a frame with the contents of a transfer in it, or behind it, with what is to be done then. Whether they are in it.
-    fn tell_with(
+    /// Sends a frame with the contents of a transfer in it, or in a payload that follows, with what is to be done then. Whether they are in it.
+    fn send_with(
         &mut self,
         transfer: &Transfer,
         header: Header,
@@ -290,7 +291,7 @@ impl<W: Wire> Exchange<W> {
         let payload = self.tags.next(false);
         let frame = Header { payload, ..header }.frame(&[]);
         self.frames.send(&mut self.wire, peer, frame)?;
-        self.payloads.begin(&mut self.wire, (Way::To(peer), tag(payload)), local, then)?;
+        self.payloads.begin(&mut self.wire, (Direction::To(peer), tag(payload)), local, then)?;
         Ok(false)
     }
 
@@ -314,8 +315,8 @@ impl<W: Wire> Exchange<W> {
             self.close(number, Ok(()));
             return Ok(());
         }
-        let way = (Way::From(from), tag(payload));
-        self.payloads.begin(&mut self.wire, way, to, Then::Over(number))
+        let direction = (Direction::From(from), tag(payload));
+        self.payloads.begin(&mut self.wire, direction, to, Then::Over(number))
     }
 
     /// A rank has ended its run, and a receive of this one waits for it.
@@ -326,7 +327,7 @@ impl<W: Wire> Exchange<W> {
         self.close(posted.number, Err(error));
     }
 
-    /// Makes progress on everything, and hands over what is over.
+    /// Makes progress on everything, and returns the transfers that are over.
     pub(crate) fn step(&mut self, over: &mut Vec<Completion>) {
         if self.failed.is_none() {
             let stepped = self.try_step();
@@ -358,15 +359,15 @@ impl<W: Wire> Exchange<W> {
         self.look_after_ranks(Instant::now())
     }
 
-    /// Asks the wire once for all requests under way. The payloads that are through; frames are kept where they stand.
+    /// Asks the wire once for all requests in flight. The payloads that are through; frames stay in their receives.
     fn look(&mut self) -> Result<Vec<Then>, WireError> {
-        let Self { frames, payloads, wire, look: Look { requests, told }, .. } = self;
+        let Self { frames, payloads, wire, wire_poll: WirePoll { requests, answers }, .. } = self;
         requests.clear();
         frames.watched(requests);
         let of_frames = requests.len();
         payloads.watched(requests);
-        wire.test(requests, told)?;
-        let (of_frames, of_payloads) = told.split_at(of_frames.min(told.len()));
+        wire.test(requests, answers)?;
+        let (of_frames, of_payloads) = answers.split_at(of_frames.min(answers.len()));
         frames.note(of_frames);
         Ok(payloads.note(of_payloads))
     }
@@ -415,17 +416,17 @@ impl<W: Wire> Exchange<W> {
     }
 
     /// The peer of a transfer, or this rank itself, has refused it.
-    fn refused(&mut self, number: u64, refusal: Refusal) {
+    fn refused(&mut self, number: u64, refusal: WindowError) {
         let Some(transfer) = self.open.get(&number) else { return };
         let Transfer { window, offset, peer, bytes, slot, .. } = *transfer;
         let why = match refusal {
-            Refusal::NoWindow => format!("rank {peer} has no window {window}"),
-            Refusal::OutOfWindow => {
+            WindowError::NoWindow => format!("rank {peer} has no window {window}"),
+            WindowError::OutOfWindow => {
                 format!(
                     "{bytes} bytes from offset {offset} on are not in window {window} of rank {peer}"
                 )
             }
-            Refusal::NoSlot => {
+            WindowError::NoSlot => {
                 format!("there is no signal slot {slot}; slots are below {SIGNAL_SLOTS}")
             }
         };
@@ -445,7 +446,7 @@ impl<W: Wire> Exchange<W> {
         });
     }
 
-    /// The transfer that is under way for the longest time, in words.
+    /// The transfer that is in flight for the longest time, in words.
     fn waiting(&self) -> Option<String> {
         let (_, transfer) = self.open.iter().min_by_key(|(number, _)| **number)?;
         let Transfer { kind, peer, bytes, tag, stamp, .. } = *transfer;
@@ -467,7 +468,7 @@ impl<W: Wire> Exchange<W> {
         }
     }
 
-    fn tell_all(&mut self, header: &Header, contents: &[u8]) {
+    fn send_all(&mut self, header: &Header, contents: &[u8]) {
         let contents = &contents[..contents.len().min(INLINE_BYTES)];
         let header = Header { bytes: contents.len() as u64, ..*header };
         for rank in self.ranks.others() {
@@ -498,14 +499,14 @@ impl<W: Wire> Exchange<W> {
         self.ranks.begin_run();
     }
 
-    /// The run of this rank is over, and the others are told; with a cause, that it has failed.
+    /// Tells the other ranks that the run of this rank is over; with a cause, that it has failed.
     pub(crate) fn end(&mut self, cause: Option<&str>) {
         self.is_running = false;
         self.open.clear();
         self.over.clear();
         let Some(cause) = cause else {
             let ended = self.header(Kind::Ended, 0);
-            self.tell_all(&ended, &[]);
+            self.send_all(&ended, &[]);
             return;
         };
         self.payloads.give_up(&mut self.wire);
@@ -516,7 +517,7 @@ impl<W: Wire> Exchange<W> {
             _ => self.ranks.own(),
         };
         let header = Header { value: u64::from(root), ..Header::new(Kind::Failed) };
-        self.tell_all(&header, cause.as_bytes());
+        self.send_all(&header, cause.as_bytes());
         self.fail_here(cause);
     }
 
@@ -524,7 +525,7 @@ impl<W: Wire> Exchange<W> {
     pub(crate) fn come(&mut self, round: u64, word: u64) {
         self.meetings.insert((round, self.ranks.own()), word);
         let header = Header { number: round, value: word, ..Header::new(Kind::Meet) };
-        self.tell_all(&header, &[]);
+        self.send_all(&header, &[]);
     }
 
     /// The words of a meeting, by rank; `None` for those that have not come.
@@ -539,7 +540,7 @@ impl<W: Wire> Exchange<W> {
 
     /// Takes this rank's leave: the others no longer miss its process.
     pub(crate) fn leave(&mut self) {
-        self.tell_all(&Header::new(Kind::Leave), &[]);
+        self.send_all(&Header::new(Kind::Leave), &[]);
         self.left += 1;
     }
 
@@ -548,13 +549,13 @@ impl<W: Wire> Exchange<W> {
         self.left >= self.ranks.count()
     }
 
-    /// Whether every frame of this rank is on its way, after a step of the frames.
+    /// Whether every frame of this rank is in flight, after a step of the frames.
     pub(crate) fn flush(&mut self) -> bool {
-        let Self { frames, wire, look: Look { requests, told }, .. } = self;
+        let Self { frames, wire, wire_poll: WirePoll { requests, answers }, .. } = self;
         requests.clear();
         frames.watched(requests);
-        let looked = wire.test(requests, told);
-        frames.note(told);
+        let looked = wire.test(requests, answers);
+        frames.note(answers);
         looked.is_err() || frames.are_sent()
     }
 

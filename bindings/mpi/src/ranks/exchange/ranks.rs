@@ -1,8 +1,8 @@
-//! What this rank knows of all of them: hosts, processes, when each was heard last.
+//! The state of all ranks, as this rank knows it: hosts, processes, when each was heard last.
 
 use std::time::{Duration, Instant};
 
-use crate::ranks::processes::{Identity, Processes};
+use crate::ranks::processes::{ProcessId, Processes};
 
 /// How often a rank says that it is alive, while a run is on.
 const BEAT_EVERY: Duration = Duration::from_millis(200);
@@ -66,7 +66,7 @@ impl Ranks {
     }
 
     /// A rank has said where it is.
-    pub(crate) fn introduce(&mut self, rank: u32, host: &str, identity: Identity) {
+    pub(crate) fn introduce(&mut self, rank: u32, host: &str, identity: ProcessId) {
         if let Some(known) = self.hosts.get_mut(rank as usize) {
             *known = Some(host.to_owned());
         }

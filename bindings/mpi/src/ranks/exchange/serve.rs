@@ -1,16 +1,16 @@
-//! What a frame of another rank asks of this one.
+//! Serves the frames of other ranks.
 
 use crate::ranks::group::{NO_SLOT, TransferError, TransferSide};
 use crate::ranks::message::{Header, Kind};
-use crate::ranks::processes::Identity;
+use crate::ranks::processes::ProcessId;
 use crate::ranks::wire::{Wire, WireError, fill};
 
-use super::lane::Way;
+use super::in_flight::Direction;
 use super::matching::Announced;
-use super::windows::Refusal;
-use super::{Exchange, Then, tag};
+use super::windows::WindowError;
+use super::{RankExchange, Then, tag};
 
-impl<W: Wire> Exchange<W> {
+impl<W: Wire> RankExchange<W> {
     pub(super) fn serve(&mut self, from: u32, frame: &[u8]) -> Result<(), WireError> {
         let Some((header, contents)) = Header::read(frame) else {
             return Err(WireError(format!("rank {from} sends what is no frame of pto")));
@@ -30,7 +30,7 @@ impl<W: Wire> Exchange<W> {
             Kind::Waits => self.serve_waits(from, &header),
             Kind::Done => self.close(header.number, Ok(())),
             Kind::Refused => {
-                let refusal = Refusal::of(header.value).unwrap_or(Refusal::NoWindow);
+                let refusal = WindowError::of(header.value).unwrap_or(WindowError::NoWindow);
                 self.refused(header.number, refusal);
             }
         }
@@ -39,9 +39,9 @@ impl<W: Wire> Exchange<W> {
 
     fn serve_hello(&mut self, from: u32, header: &Header, contents: &[u8]) {
         let process = u32::try_from(header.value).unwrap_or(0);
-        // Whoever says hello has put a number of 64 bits there.
+        // The sender of a Hello has put a number of 64 bits there.
         let space = u64::try_from(header.stamp).unwrap_or(0);
-        let identity = Identity { process, space };
+        let identity = ProcessId { process, space };
         self.ranks.introduce(from, &String::from_utf8_lossy(contents), identity);
     }
 
@@ -67,7 +67,7 @@ impl<W: Wire> Exchange<W> {
     }
 
     fn serve_put(&mut self, from: u32, header: &Header, contents: &[u8]) -> Result<(), WireError> {
-        let Header { run, number, place: (window, slot), .. } = *header;
+        let Header { run, number, window_slot: (window, slot), .. } = *header;
         let Header { offset, bytes, payload, value, .. } = *header;
         let to = match self.windows.part(window, offset, bytes) {
             Ok(to) => to,
@@ -78,28 +78,28 @@ impl<W: Wire> Exchange<W> {
             return self.acknowledge((from, number), run, (slot, value));
         }
         let then = Then::Put { from: (from, number), run, signal: (slot, value) };
-        self.payloads.begin(&mut self.wire, (Way::From(from), tag(payload)), to, then)
+        self.payloads.begin(&mut self.wire, (Direction::From(from), tag(payload)), to, then)
     }
 
     fn serve_get(&mut self, from: u32, header: &Header) -> Result<(), WireError> {
-        let Header { number, place: (window, _), offset, bytes, payload, .. } = *header;
+        let Header { number, window_slot: (window, _), offset, bytes, payload, .. } = *header;
         match self.windows.part(window, offset, bytes) {
             Ok(part) => {
-                let way = (Way::To(from), tag(payload));
-                self.payloads.begin(&mut self.wire, way, part, Then::Nothing)
+                let direction = (Direction::To(from), tag(payload));
+                self.payloads.begin(&mut self.wire, direction, part, Then::Nothing)
             }
             Err(refusal) => self.refuse(from, number, refusal),
         }
     }
 
     fn serve_signal(&mut self, header: &Header) -> Result<(), WireError> {
-        let (_, slot) = header.place;
+        let (_, slot) = header.window_slot;
         // The sender has seen that there is such a slot.
         self.add(header.run, slot, header.value);
         Ok(())
     }
 
-    /// The bytes of a put are here: adds to its slot, and tells its rank.
+    /// The bytes of a put are here: adds to its slot, and sends Done to its rank.
     pub(super) fn acknowledge(
         &mut self,
         (from, number): (u32, u64),
@@ -107,7 +107,7 @@ impl<W: Wire> Exchange<W> {
         (slot, value): (u32, u64),
     ) -> Result<(), WireError> {
         if slot != NO_SLOT && !self.add(run, slot, value) {
-            return self.refuse(from, number, Refusal::NoSlot);
+            return self.refuse(from, number, WindowError::NoSlot);
         }
         let done = Header { number, ..Header::new(Kind::Done) };
         self.frames.send(&mut self.wire, from, done.frame(&[]))
@@ -151,7 +151,7 @@ impl<W: Wire> Exchange<W> {
         }
     }
 
-    fn refuse(&mut self, from: u32, number: u64, refusal: Refusal) -> Result<(), WireError> {
+    fn refuse(&mut self, from: u32, number: u64, refusal: WindowError) -> Result<(), WireError> {
         let header = Header { number, value: refusal as u64, ..Header::new(Kind::Refused) };
         self.frames.send(&mut self.wire, from, header.frame(&[]))
     }

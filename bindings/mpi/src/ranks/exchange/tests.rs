@@ -1,26 +1,26 @@
-//! Three ranks in one process, stepped by hand: every kind of transfer, what is refused, and who is told when a rank fails.
+//! Three ranks in one process, stepped by hand: every kind of transfer, what is refused, and which ranks get an error when a rank fails.
 
 use std::time::{Duration, Instant};
 
 use pto_host::abi::GmAddr;
 
-use super::{Exchange, Numbers};
-use crate::ranks::group::{ByteRange, Completion, Transfer, TransferError, TransferKind};
-use crate::ranks::processes::Identity;
+use super::{Numbers, RankExchange};
+use crate::ranks::group::{Completion, ByteRange, Transfer, TransferError, TransferKind};
+use crate::ranks::processes::ProcessId;
 use crate::ranks::testing::{LocalWire, wires};
 
 /// Longer than what fits in a frame.
 const LONG: usize = 10_000;
 
-struct Ranks(Vec<Exchange<LocalWire>>);
+struct Ranks(Vec<RankExchange<LocalWire>>);
 
 impl Ranks {
     fn open(count: u32) -> Self {
         let silence = Duration::from_secs(60);
         let numbers = |rank| Numbers { rank, ranks: count, max_tag: 1000, silence };
         let open = |(rank, wire)| {
-            let mut exchange = Exchange::new(wire, numbers(rank));
-            exchange.introduce(&format!("host{rank}"), Identity::own());
+            let mut exchange = RankExchange::new(wire, numbers(rank));
+            exchange.introduce(&format!("host{rank}"), ProcessId::own());
             exchange
         };
         let mut ranks = Self((0..).zip(wires(count)).map(open).collect());
@@ -61,7 +61,7 @@ fn good(over: &[Completion]) -> Vec<u64> {
 }
 
 #[test]
-fn messages_arrive_short_and_long_whoever_comes_first() {
+fn messages_arrive_short_and_long_in_either_order() {
     for bytes in [0, 1, LONG] {
         for is_receiver_first in [false, true] {
             let mut ranks = Ranks::open(3);
@@ -93,14 +93,15 @@ fn puts_and_gets_reach_a_window_and_a_put_adds_to_its_slot() {
         let mapped = span(&mut window);
         ranks.0[2].map(6, mapped);
         let (mut from, mut back) = (vec![7; bytes], vec![0; bytes]);
-        let place = |transfer| Transfer { window: 6, offset: 16, slot: 3, value: 2, ..transfer };
+        let at_window =
+            |transfer| Transfer { window: 6, offset: 16, slot: 3, value: 2, ..transfer };
         let wait = Transfer { slot: 3, value: 2, ..transfer(TransferKind::WAIT, 0, &mut []) };
         ranks.0[2].start(1, &wait).unwrap();
         assert!(ranks.step()[2].is_empty());
-        ranks.0[0].start(2, &place(transfer(TransferKind::PUT, 2, &mut from))).unwrap();
+        ranks.0[0].start(2, &at_window(transfer(TransferKind::PUT, 2, &mut from))).unwrap();
         let over = ranks.step();
         assert_eq!((good(&over[0]), good(&over[2])), (vec![2], vec![1]));
-        ranks.0[1].start(3, &place(transfer(TransferKind::GET, 2, &mut back))).unwrap();
+        ranks.0[1].start(3, &at_window(transfer(TransferKind::GET, 2, &mut back))).unwrap();
         assert_eq!(good(&ranks.step()[1]), [3]);
         assert_eq!(back, from);
         assert_eq!(window[..16], [1; 16]);
@@ -124,7 +125,7 @@ fn an_access_outside_of_a_window_is_refused_by_name() {
 }
 
 #[test]
-fn ranks_that_disagree_are_told() {
+fn ranks_that_disagree_get_an_error() {
     let mut ranks = Ranks::open(2);
     let (mut from, mut to) = (vec![0; 8], vec![0; 12]);
     ranks.0[0].start(1, &transfer(TransferKind::SEND, 1, &mut from)).unwrap();
@@ -134,9 +135,9 @@ fn ranks_that_disagree_are_told() {
     assert!(matches!(error, TransferError::Mismatch { .. }), "{error}");
 }
 
-/// Rank 2 waits in another call than the others, and nobody has sent anything.
+/// Rank 2 waits in another call than the others, and no rank has sent anything.
 #[test]
-fn ranks_that_wait_in_different_calls_are_told() {
+fn ranks_that_wait_in_different_calls_get_an_error() {
     const CALL: u128 = 1 << 63 | 7 << 32;
     for (differs, is_found) in [(3, true), (9, false)] {
         let mut ranks = Ranks::open(3);
@@ -168,7 +169,7 @@ fn a_rank_hears_at_once_of_another_call() {
     for is_sent in [true, false] {
         let mut ranks = Ranks::open(2);
         let (mut first, mut second) = (vec![0; 8], vec![0; 8]);
-        ranks.0.iter_mut().for_each(Exchange::listen);
+        ranks.0.iter_mut().for_each(RankExchange::listen);
         let kind = if is_sent { TransferKind::SEND } else { TransferKind::RECEIVE };
         let of_call = |stamp: u128, step: u128, transfer| Transfer {
             tag: CALL | step << 16,
@@ -184,12 +185,12 @@ fn a_rank_hears_at_once_of_another_call() {
             ranks.0[1].ask_when_quiet(Instant::now() + Duration::from_secs(1));
             ranks.step();
         }
-        let told = ranks.0[1].failed().expect("it was not noticed").to_string();
+        let error = ranks.0[1].failed().expect("it was not noticed").to_string();
         let (broadcast, all_reduce) = (
             "rank 0 has 8 bytes of collective call 7: broadcast",
             "rank 1 has 8 bytes of collective call 7: all_reduce",
         );
-        assert!(told.contains(broadcast) && told.contains(all_reduce), "{told}");
+        assert!(error.contains(broadcast) && error.contains(all_reduce), "{error}");
     }
 }
 
@@ -199,7 +200,7 @@ fn a_failure_ends_everything_that_is_under_way_at_every_rank() {
     let (mut first, mut second) = (vec![0; 8], vec![0; LONG]);
     ranks.0[0].start(1, &transfer(TransferKind::RECEIVE, 1, &mut first)).unwrap();
     ranks.0[2].start(2, &transfer(TransferKind::RECEIVE, 1, &mut second)).unwrap();
-    ranks.0.iter_mut().for_each(Exchange::listen);
+    ranks.0.iter_mut().for_each(RankExchange::listen);
     ranks.0[1].end(Some("it has no window"));
     let over = ranks.step();
     for at in [0, 2] {
@@ -213,7 +214,7 @@ fn a_failure_ends_everything_that_is_under_way_at_every_rank() {
 }
 
 #[test]
-fn a_message_that_cannot_come_any_more_is_told() {
+fn a_message_that_cannot_come_any_more_is_an_error() {
     for is_waiting_first in [true, false] {
         let mut ranks = Ranks::open(2);
         let mut bytes = vec![0; 8];
@@ -280,14 +281,14 @@ fn a_rank_that_does_not_answer_is_named_with_what_waits_for_it() {
     }
     assert_eq!((ranks.0[0].disagreement(), ranks.0[0].unanswered()), (None, Some(2)));
     ranks.0[0].miss_answer(2, Duration::from_secs(2));
-    let told = ranks.0[0].failed().unwrap().to_string();
+    let error = ranks.0[0].failed().unwrap().to_string();
     assert!(
-        told.starts_with("rank 2 on host2 has failed (it has not answered within 2s"),
-        "{told}"
+        error.starts_with("rank 2 on host2 has failed (it has not answered within 2s"),
+        "{error}"
     );
-    assert!(told.contains("rank 0 has a receive of 8 bytes with rank 2 under way"), "{told}");
+    assert!(error.contains("rank 0 has a receive of 8 bytes with rank 2 under way"), "{error}");
     ranks.0[0].end(Some("its run has ended with a fault"));
     ranks.0[1].step(&mut Vec::new());
-    let told = ranks.0[1].failed().unwrap().to_string();
-    assert!(told.starts_with("rank 2 on host2 has failed (rank 0 says: "), "{told}");
+    let error = ranks.0[1].failed().unwrap().to_string();
+    assert!(error.starts_with("rank 2 on host2 has failed (rank 0 says: "), "{error}");
 }

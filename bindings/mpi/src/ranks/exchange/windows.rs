@@ -7,13 +7,13 @@ use crate::ranks::group::ByteRange;
 /// Why a rank refuses an access to a window of its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(crate) enum Refusal {
+pub(crate) enum WindowError {
     NoWindow = 1,
     OutOfWindow = 2,
     NoSlot = 3,
 }
 
-impl Refusal {
+impl WindowError {
     pub(crate) fn of(code: u64) -> Option<Self> {
         [Self::NoWindow, Self::OutOfWindow, Self::NoSlot]
             .into_iter()
@@ -31,15 +31,15 @@ impl Windows {
     }
 
     /// A part of a window, where all of it lies inside.
-    pub(crate) fn part(&self, window: u32, offset: u64, bytes: u64) -> Result<ByteRange, Refusal> {
-        let whole = self.0.get(&window).ok_or(Refusal::NoWindow)?;
-        whole.part(offset, bytes).ok_or(Refusal::OutOfWindow)
+    pub(crate) fn part(&self, window: u32, offset: u64, bytes: u64) -> Result<ByteRange, WindowError> {
+        let whole = self.0.get(&window).ok_or(WindowError::NoWindow)?;
+        whole.part(offset, bytes).ok_or(WindowError::OutOfWindow)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Refusal, Windows};
+    use super::{WindowError, Windows};
     use crate::ranks::group::ByteRange;
 
     #[test]
@@ -48,10 +48,10 @@ mod tests {
         windows.map(3, ByteRange { address: 4096, bytes: 64 });
         assert_eq!(windows.part(3, 8, 56), Ok(ByteRange { address: 4104, bytes: 56 }));
         assert_eq!(windows.part(3, 64, 0), Ok(ByteRange { address: 4160, bytes: 0 }));
-        assert_eq!(windows.part(3, 8, 57), Err(Refusal::OutOfWindow));
-        assert_eq!(windows.part(3, u64::MAX, 2), Err(Refusal::OutOfWindow));
-        assert_eq!(windows.part(2, 0, 1), Err(Refusal::NoWindow));
-        assert_eq!(Refusal::of(2), Some(Refusal::OutOfWindow));
-        assert_eq!(Refusal::of(9), None);
+        assert_eq!(windows.part(3, 8, 57), Err(WindowError::OutOfWindow));
+        assert_eq!(windows.part(3, u64::MAX, 2), Err(WindowError::OutOfWindow));
+        assert_eq!(windows.part(2, 0, 1), Err(WindowError::NoWindow));
+        assert_eq!(WindowError::of(2), Some(WindowError::OutOfWindow));
+        assert_eq!(WindowError::of(9), None);
     }
 }
