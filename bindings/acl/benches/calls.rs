@@ -194,7 +194,7 @@ fn compare_memory(stream: *mut c_void, own_stream: &Stream, session: &Session) {
     );
 }
 
-/// `aclrtGetDevice` of a library beside this program.
+/// `aclrtGetDevice` of a library next to this program.
 fn get_device_of(file: &str) -> Option<impl Fn(&mut i32) -> i32> {
     let path = std::env::current_exe().ok()?.with_file_name(file);
     let path = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;

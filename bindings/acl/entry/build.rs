@@ -1,11 +1,11 @@
-//! Writes the entry points: one for each function of the interface, with its place in the table, and the machine code of its checks.
+//! Writes the entry points: one for each function of the interface, with its index in the table, and the machine code of its checks.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use pto_acl_interface::{CHECKED, Check, Rule};
+use pto_acl_interface::{ArgumentRule, CHECKED, Check};
 
-/// Functions of the library itself (`src/errors.rs`), and what their places in the table are called.
+/// Functions of the library itself (`src/errors.rs`), and the constants with their indices in the table.
 const OWN: [(&str, &str); 3] = [
     ("aclGetRecentErrMsg", "RECENT"),
     ("aclrtPeekAtLastError", "PEEK"),
@@ -26,18 +26,18 @@ fn main() {
         let code: Vec<String> = checks.iter().map(|check| code(&architecture, check)).collect();
         // Text in memory can be written.
         let _ = match OWN.iter().find(|(own, _)| *own == name) {
-            Some((_, place)) => writeln!(own, "pub(crate) const {place}: usize = {index};"),
+            Some((_, constant)) => writeln!(own, "pub(crate) const {constant}: usize = {index};"),
             None => writeln!(entries, "    {index} {name} [{}],", code.join(", ")),
         };
         let checks: Vec<String> = checks.iter().map(constant).collect();
         let checks = checks.join(", ");
         let _ = writeln!(
             rows,
-            "    Row {{ name: c\"{name}\", has_code: {has_code}, checks: &[{checks}] }},"
+            "    EntryPoint {{ name: c\"{name}\", has_code: {has_code}, checks: &[{checks}] }},"
         );
     }
     write("entries.rs", &format!("entries! {{\n{entries}}}\n"));
-    write("rows.rs", &format!("{own}\npub(crate) const ROWS: &[Row] = &[\n{rows}];\n"));
+    write("rows.rs", &format!("{own}\npub(crate) const ROWS: &[EntryPoint] = &[\n{rows}];\n"));
 }
 
 fn write(file: &str, text: &str) {
@@ -47,25 +47,27 @@ fn write(file: &str, text: &str) {
 
 /// A check as the source of a constant.
 fn constant(check: &Check) -> String {
-    let Check { function, place, name, rule } = check;
+    let Check { function, index, name, rule } = check;
     format!(
-        "Check {{ function: {function:?}, place: {place}, name: {name:?}, rule: Rule::{rule:?} }}"
+        "Check {{ function: {function:?}, index: {index}, name: {name:?}, rule: ArgumentRule::{rule:?} }}"
     )
 }
 
 /// The lines of a check: they go to the label 2 where it does not hold, and leave every argument as it is.
 fn code(architecture: &str, check: &Check) -> String {
-    let place = check.place;
+    let index = check.index;
     let lines = match architecture {
         "x86_64" => {
             let wide = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
             let narrow = ["edi", "esi", "edx", "ecx", "r8d", "r9d"];
             let (wide, narrow): ([&str; CHECKED], [&str; CHECKED]) = (wide, narrow);
-            let (wide, narrow) = (wide[place], narrow[place]);
+            let (wide, narrow) = (wide[index], narrow[index]);
             match check.rule {
-                Rule::Set | Rule::Positive => vec![format!("test {wide}, {wide}"), "je 2f".into()],
-                Rule::To(most) => vec![format!("cmp {narrow}, {most}"), "ja 2f".into()],
-                Rule::Limit => vec![
+                ArgumentRule::Set | ArgumentRule::Positive => {
+                    vec![format!("test {wide}, {wide}"), "je 2f".into()]
+                }
+                ArgumentRule::To(most) => vec![format!("cmp {narrow}, {most}"), "ja 2f".into()],
+                ArgumentRule::Limit => vec![
                     format!("cmp {narrow}, -1"),
                     "jl 2f".into(),
                     format!("test {narrow}, {narrow}"),
@@ -74,10 +76,10 @@ fn code(architecture: &str, check: &Check) -> String {
             }
         }
         "aarch64" => match check.rule {
-            Rule::Set | Rule::Positive => vec![format!("cbz x{place}, 2f")],
-            Rule::To(most) => vec![format!("cmp w{place}, #{most}"), "b.hi 2f".into()],
-            Rule::Limit => {
-                vec![format!("cmn w{place}, #1"), "b.lt 2f".into(), format!("cbz w{place}, 2f")]
+            ArgumentRule::Set | ArgumentRule::Positive => vec![format!("cbz x{index}, 2f")],
+            ArgumentRule::To(most) => vec![format!("cmp w{index}, #{most}"), "b.hi 2f".into()],
+            ArgumentRule::Limit => {
+                vec![format!("cmn w{index}, #1"), "b.lt 2f".into(), format!("cbz w{index}, 2f")]
             }
         },
         other => panic!("no entry points are written for machines of the kind {other}"),

@@ -1,4 +1,4 @@
-/* Functions of the PTO Runtime beside those of the interface. SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Functions of the PTO Runtime in addition to those of the interface. SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef PTO_PTO_ACL_H
 #define PTO_PTO_ACL_H
 
@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* A kernel: its arguments are 64-bit words; behind them, in launches with several blocks, stands the block context. */
+/* A kernel: its arguments are 64-bit words; in launches with several blocks, the block context follows them. */
 typedef void (*ptoAclKernel)(int64_t *args);
 
 /* Makes a kernel function of a function of the program. cores: 0 cube, 1 vector. */
@@ -17,8 +17,8 @@ aclError ptoAclKernelFromFunction(const char *name, ptoAclKernel entry, uint32_t
 /* Declares the parameters of a kernel: the bytes of each, in their order. aclrtLaunchKernelWithArgsArray needs them. */
 aclError ptoAclKernelParameters(aclrtFuncHandle function, const uint32_t *sizes, size_t count);
 
-/* Declares them in the source, beside the kernel: PTO_ACL_PARAMETERS(fill, 8, 8, 8); for three words, PTO_ACL_PARAMETERS(nothing, 0); for
-   none. Each parameter begins with a word of 64 bits. It stands outside of functions and name spaces. */
+/* Declares them in the source, next to the kernel: PTO_ACL_PARAMETERS(fill, 8, 8, 8); for three words, PTO_ACL_PARAMETERS(nothing, 0); for
+   none. Each parameter begins with a word of 64 bits. Use it outside of functions and name spaces. */
 #ifdef __cplusplus
 #define PTO_ACL_CONSTANT extern "C" const
 #else

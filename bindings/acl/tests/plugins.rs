@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use program::{compile, program, said};
-use pto_acl_interface::{CHECKED, Check, Rule};
+use pto_acl_interface::{ArgumentRule, CHECKED, Check};
 use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
 use support::{library_folder, start};
@@ -46,7 +46,7 @@ fn the_vendors_library_has_a_name_space_of_its_own() {
     }
 }
 
-/// A folder of the vendor's in which our library stands.
+/// A folder of the vendor's that contains our library.
 fn copy_of_ours(folder: &Path) -> PathBuf {
     let home = folder.join("copy");
     std::fs::create_dir_all(home.join("lib64")).expect("a folder");
@@ -86,7 +86,7 @@ fn tile_code_is_refused_before_the_vendors_library() {
     refused(lines[1], "aclrtBinaryLoadFromFile", "a program file of this project");
     assert_eq!(lines[2..4], ["0 none"; 2], "{out}");
     refused(lines[4], "aclrtBinaryLoadFromData", "a text of kernels in tile IR");
-    // That the vendor's library lacks a function is told when it is loaded.
+    // A function that the vendor's library lacks is reported when it is loaded.
     assert_eq!(lines[5], "207000 none", "{out}");
 }
 
@@ -122,15 +122,16 @@ fn a_plug_in_that_cannot_work_is_refused_and_named() {
 /// What the functions of a plug-in return that does nothing else.
 const REACHED: i32 = 4711;
 
-/// A library whose functions return `REACHED`, as a plug-in, and as the vendor's. The lines that the plug-in is told of go to its standard error.
+/// A library whose functions return `REACHED`, as a plug-in, and as the vendor's. The lines that are reported to the plug-in go to its standard error.
 fn libraries_that_say_that_they_were_reached(folder: &Path) {
     let own = ["aclGetRecentErrMsg", "aclrtGetLastError", "aclrtPeekAtLastError"];
     let functions = pto_acl_interface::all().chain(pto_acl_interface::runtime());
     let functions = functions.filter(|one| !own.contains(&one.name));
     let (of_plugin, of_both): (Vec<_>, Vec<_>) =
         functions.partition(|one| one.name.starts_with("ptoAcl"));
-    let body =
-        |one: &pto_acl_interface::Function| format!("int {}() {{ return {REACHED}; }}\n", one.name);
+    let body = |one: &pto_acl_interface::AclFunction| {
+        format!("int {}() {{ return {REACHED}; }}\n", one.name)
+    };
     let mut source: String = of_both.iter().map(body).collect();
     source += "const char *aclGetRecentErrMsg() { static int told; return told++ ? 0 : \"older\"; }
         int aclrtGetLastError() { return 0; }
@@ -158,15 +159,15 @@ fn libraries_that_say_that_they_were_reached(folder: &Path) {
 }
 
 /// A word that a rule accepts, and one that it does not, as the program takes them. The upper half of a narrow one is dirt.
-fn words_of(rule: Rule) -> [String; 2] {
+fn words_of(rule: ArgumentRule) -> [String; 2] {
     let dirt = 0xDEAD_BEEF_0000_0000_u64;
     match rule {
-        Rule::Set => ["p".to_owned(), "0".to_owned()],
-        Rule::Positive => ["1".to_owned(), "0".to_owned()],
-        Rule::To(most) => {
+        ArgumentRule::Set => ["p".to_owned(), "0".to_owned()],
+        ArgumentRule::Positive => ["1".to_owned(), "0".to_owned()],
+        ArgumentRule::To(most) => {
             [u64::from(most), u64::from(most) + 1].map(|word| format!("{:x}", dirt | word))
         }
-        Rule::Limit => [0xFFFF_FFFF, 0xFFFF_FFFE].map(|word| format!("{:x}", dirt | word)),
+        ArgumentRule::Limit => [0xFFFF_FFFF, 0xFFFF_FFFE].map(|word| format!("{:x}", dirt | word)),
     }
 }
 
@@ -185,18 +186,18 @@ fn arguments_that_cannot_be_reach_no_plug_in() {
         for function in checks.iter().filter(|check| broken.is_none_or(|one| one == *check)) {
             let mut words = [const { String::new() }; CHECKED].map(|_| "p".to_owned());
             for check in checks.iter().filter(|check| check.function == function.function) {
-                words[check.place] =
+                words[check.index] =
                     words_of(check.rule)[usize::from(broken == Some(check))].clone();
             }
             let code = match broken {
                 None => REACHED,
-                Some(Check { rule: Rule::Limit, .. }) => 107_000,
+                Some(Check { rule: ArgumentRule::Limit, .. }) => 107_000,
                 Some(_) => 100_000,
             };
             lines += &format!("{} {code} {}\n", function.function, words.join(" "));
         }
     }
-    // The last line is what the library tells of.
+    // The last line is the report of the library.
     lines +=
         "aclrtSynchronizeDeviceWithTimeout 107000 0 0 0 0 0 0\naclrtMalloc 100000 0 1 0 0 0 0\n";
     let ask = |lines: &str, device: &str| {
@@ -212,20 +213,20 @@ fn arguments_that_cannot_be_reach_no_plug_in() {
         );
         (out, errors)
     };
-    // The plug-in is told of each, and keeps what it is told: the library has no errors of its own.
+    // Each error is reported to the plug-in, which keeps it: the library has no errors of its own.
     let (out, errors) = ask(&lines, "reached");
     assert_eq!(errors.lines().count(), checks.len() + 2, "{errors}");
     assert!(out.ends_with("\nlast error 0, then 0\nolder\nnone\n"), "{out}");
-    // The vendor's library cannot be told. The newest message comes first; what that library had comes last.
+    // The vendor's library gets no reports. The newest message comes first; what that library had comes last.
     let of_vendor = lines.lines().filter(|line| !line.starts_with("ptoAcl"));
     let of_vendor: String = of_vendor.map(|line| format!("{line}\n")).collect();
     let (out, errors) = ask(&of_vendor, "a2a3");
-    let told = [
+    let messages = [
         "last error 107000, then 0",
         "[100000] aclrtMalloc: address is null; pass a pointer or a handle",
         "[107000] aclrtSynchronizeDeviceWithTimeout: a limit of 0 ms is none; pass -1 for no limit, or 1 and more",
     ];
-    assert!(out.contains(&told.join("\n")) && out.ends_with("\nnone\n"), "{out}{errors}");
+    assert!(out.contains(&messages.join("\n")) && out.ends_with("\nnone\n"), "{out}{errors}");
 }
 
 #[test]

@@ -170,17 +170,17 @@ fn memory_and_events_are_shared_by_handles() {
     }
 }
 
-/// In virtual time a query takes time, a wait lasts as long as somebody may end it, and one that nobody can end fails at once.
+/// In virtual time a query takes time, a wait lasts as long as a thread may end it, and one that no thread can end fails at once.
 #[test]
-fn a_wait_lasts_as_long_as_somebody_may_end_it() {
+fn a_wait_lasts_as_long_as_a_thread_may_end_it() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("waits");
     build(&["waits.c"], &program);
-    for way in ["polls", "shared", "threads", "nobody", "devices"] {
+    for variant in ["polls", "shared", "threads", "endless", "devices"] {
         for seed in ["0", "7"] {
             let mut command = start(Path::new("timeout"));
-            command.arg("60").arg(&program).arg(way).env("PTO_ACL_SEED", seed);
-            assert_eq!(run(&mut command), format!("{way}: ok\n"), "{seed}");
+            command.arg("60").arg(&program).arg(variant).env("PTO_ACL_SEED", seed);
+            assert_eq!(run(&mut command), format!("{variant}: ok\n"), "{seed}");
         }
     }
 }
@@ -377,7 +377,7 @@ fn plan() -> String {
         let kinds: String = kinds.map(|parameter| letter(parameter, &enums, cells[3])).collect();
         format!("{} {}\n", cells[3], if kinds.is_empty() { "-" } else { &kinds })
     };
-    // After an export a wait gives other processes time to import, which nobody does here: the functions that export come last.
+    // After an export a wait gives other processes time to import, which none does here: the functions that export come last.
     let exports = |row: &&str| row.contains("Export") || row.contains("aclrtIpcGetEventHandle");
     let (last, first): (Vec<&str>, Vec<&str>) = rows.partition(exports);
     let plan = |rows: Vec<&str>| rows.into_iter().map(row).collect::<String>();
@@ -406,7 +406,7 @@ fn no_handle_and_no_argument_crashes_a_call() {
     build_fuzz(folder.path());
     let rounds = number_in("PTO_ACL_FUZZ_ROUNDS", 150);
     for seed in 1..=number_in("PTO_ACL_FUZZ_SEEDS", 4) {
-        // In virtual time, a wait that nobody ends fails at once. A call that hangs would be a defect.
+        // In virtual time, a wait that no thread can end fails at once. A call that hangs would be a defect.
         let output = output(&mut fuzz(folder.path(), (seed, rounds), 60 + rounds));
         let [said, errors] =
             [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
@@ -484,7 +484,7 @@ fn a_process_may_end_in_any_way() {
 }
 
 #[test]
-fn the_validation_layer_names_the_rule_the_call_and_the_place() {
+fn the_validation_layer_names_the_rule_the_call_and_the_location() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("misuse");
     build(&["misuse.c", "-rdynamic"], &program);
@@ -595,11 +595,11 @@ fn every_function_fails_where_a_user_asks_for_it_or_naming_it_is_refused() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let (program, file) = (folder.path().join("every"), folder.path().join("calls"));
     build(&["every.c", "-ldl"], &program);
-    let can_fail = |function: &pto_acl_interface::Function| {
-        pto_acl_interface::Function::why_it_never_fails(*function).is_none()
+    let can_fail = |function: &pto_acl_interface::AclFunction| {
+        pto_acl_interface::AclFunction::why_it_never_fails(*function).is_none()
     };
     let functions: Vec<_> = pto_acl_interface::all().filter(can_fail).collect();
-    let line = |function: &pto_acl_interface::Function| {
+    let line = |function: &pto_acl_interface::AclFunction| {
         format!("{} {}\n", function.name, if function.has_code { 4711 } else { 0 })
     };
     std::fs::write(&file, functions.iter().map(line).collect::<String>()).expect("a file");
@@ -625,7 +625,7 @@ fn what_is_not_supported_says_so_with_its_name_and_nothing_else_does() {
     assert!(refused.len() > 100, "the page lists what is not supported: {refused:?}");
     let functions: Vec<_> =
         pto_acl_interface::all().filter(|one| one.name != "aclGetRecentErrMsg").collect();
-    let line = |function: &pto_acl_interface::Function| {
+    let line = |function: &pto_acl_interface::AclFunction| {
         let works = !refused.contains(function.name);
         format!("{} {} {}\n", function.name, u8::from(works), u8::from(function.has_code))
     };
@@ -715,7 +715,7 @@ fn a_kernel_that_takes_too_long_ends_in_virtual_time_as_well() {
 }
 
 #[test]
-fn faults_that_did_not_happen_are_told_at_the_end() {
+fn faults_that_did_not_happen_are_reported_at_the_end() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("misuse");
     build(&["misuse.c"], &program);
@@ -724,8 +724,8 @@ fn faults_that_did_not_happen_are_told_at_the_end() {
     let mut command = start(&program);
     command.arg("fail").env("PTO_ACL_FAIL", faults).env("PTO_ACL_HAPPENED", &happened);
     let output = output(&mut command);
-    let told = std::fs::read_to_string(&happened).expect("a line for each fault that happened");
-    assert_eq!(told, "aclrtMalloc:2:207001\n");
+    let faults = std::fs::read_to_string(&happened).expect("a line for each fault that happened");
+    assert_eq!(faults, "aclrtMalloc:2:207001\n");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "207001 over\n");
     let said = String::from_utf8_lossy(&output.stderr);
     let lines = [
@@ -785,7 +785,7 @@ fn the_log_has_what_its_variables_ask_for() {
     }
 }
 
-/// What stands in the files of a folder.
+/// The contents of the files of a folder.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     entries
@@ -813,8 +813,8 @@ fn layouts() -> String {
         "#include <assert.h>\n#include <stddef.h>\n#include \"acl/acl.h\"\n#include \"acl/acl_prof.h\"\n#include \"pto_acl.h\"\n",
     );
     for row in rows {
-        let [name, bytes, fields, place] = row[..] else { panic!("four columns: {row:?}") };
-        if place == "ours" {
+        let [name, bytes, fields, owner] = row[..] else { panic!("four columns: {row:?}") };
+        if owner == "ours" {
             text += &format!("static_assert(sizeof({name}) == {bytes}, \"{name}\");\n");
             let field = |field: &str| {
                 let (field, offset) = field.split_once('@').expect("a field and its offset");

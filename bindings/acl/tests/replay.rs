@@ -38,7 +38,7 @@ fn the_calls_of_a_record_are_made_again_without_the_program() {
         let (out, errors, code) = again(&record, variables);
         assert_eq!((&*out, code), (&*well, Some(0)), "{errors}");
     }
-    // A call that ends otherwise is told with its line.
+    // A call that ends otherwise is reported with its line.
     let (out, _, code) = again(&record, &[("PTO_ACL_FAIL", "aclrtMalloc:1:207001")]);
     assert!(
         out.contains("aclrtMalloc: the record has 0, and it gives 207001: [207001]")

@@ -1,4 +1,4 @@
-//! What `aclInit` is told by a configuration.
+//! Configurations of `aclInit`.
 
 #[path = "support/program.rs"]
 mod program;
@@ -8,7 +8,7 @@ use program::{program, said};
 use support::start;
 
 #[test]
-fn a_configuration_names_the_default_device_and_whose_messages_are_told() {
+fn a_configuration_sets_the_default_device_and_the_scope_of_messages() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let (program, file) = (program("config.c", folder.path()), folder.path().join("acl.json"));
     for (text, code, device, messages, said_of_it) in [

@@ -81,7 +81,7 @@ fn a_program_runs_on_the_emulated_machine() {
     for way in ["return", "_exit", "fork", "busy", "reset"] {
         assert_eq!(run(start(&ends, &home).arg(way)), format!("{way}: ok\n"));
     }
-    // What cannot be is told by the first call that needs the device.
+    // The first call that needs the device reports an impossible setting.
     for (command, why) in [
         (&mut machine(&empty), "virt has no firmware: "),
         (machine(&home).env("PTO_ACL_SEED", "7"), "the device virt runs in real time"),

@@ -4,11 +4,11 @@
 use std::ffi::{CString, c_char, c_void};
 use std::sync::OnceLock;
 
-use pto_acl_interface::{CHECKED, Check, Rule};
+use pto_acl_interface::{ArgumentRule, CHECKED, Check};
 
 use super::errors;
 use super::refusing;
-use super::row::Row;
+use super::row::EntryPoint;
 
 /// A null pointer, a size of 0, an unknown kind or flag.
 const BAD_ARGUMENT: i32 = 100_000;
@@ -16,29 +16,29 @@ const BAD_ARGUMENT: i32 = 100_000;
 const BAD_VALUE: i32 = 107_000;
 
 /// What a plug-in of this project does with a refusal: it keeps the message for the thread, counts the call, for those who ask for the n-th to fail, writes the
-/// log, and tells the validation layer. It returns the code of the call: that of the refusal, or of what comes before it.
-pub(crate) type Told = extern "C" fn(*const c_char, i32, *const c_char) -> i32;
+/// log, and notifies the validation layer. It returns the code of the call: that of the refusal, or of what comes before it.
+pub(crate) type RefusalCallback = extern "C" fn(*const c_char, i32, *const c_char) -> i32;
 
-static TELL: OnceLock<Told> = OnceLock::new();
+static CALLBACK: OnceLock<RefusalCallback> = OnceLock::new();
 
-/// From now on refusals are told to a plug-in.
-pub(crate) fn tell(told: Told) {
-    TELL.get_or_init(|| told);
+/// From now on refusals are reported to a plug-in.
+pub(crate) fn report_to(callback: RefusalCallback) {
+    CALLBACK.get_or_init(|| callback);
 }
 
 /// Refuses a call: the first check that does not hold says why. A function that the plug-in lacks says that instead.
 #[cold]
-pub(crate) fn refuse(row: &Row, target: *mut c_void, words: &[usize; CHECKED]) -> i32 {
+pub(crate) fn refuse(row: &EntryPoint, target: *mut c_void, words: &[usize; CHECKED]) -> i32 {
     if let Some(code) = refusing::code_of(target) {
         return code;
     }
-    let broken = row.checks.iter().find(|check| !check.rule.holds(words[check.place]));
+    let broken = row.checks.iter().find(|check| !check.rule.holds(words[check.index]));
     // The entry point has found one.
     let Some(check) = broken else { return BAD_ARGUMENT };
-    let (code, text) = reason(check, words[check.place]);
+    let (code, text) = reason(check, words[check.index]);
     let as_c = CString::new(&*text).unwrap_or_default();
-    if let Some(told) = TELL.get() {
-        return told(row.name.as_ptr(), code, as_c.as_ptr());
+    if let Some(callback) = CALLBACK.get() {
+        return callback(row.name.as_ptr(), code, as_c.as_ptr());
     }
     errors::keep(row.name, code, &text);
     code
@@ -48,13 +48,13 @@ fn reason(check: &Check, word: usize) -> (i32, String) {
     let name = check.name;
     let low = word & 0xFFFF_FFFF;
     match check.rule {
-        Rule::Set => (BAD_ARGUMENT, format!("{name} is null; pass a pointer or a handle")),
-        Rule::Positive => (BAD_ARGUMENT, format!("{name} is 0; pass 1 at least")),
-        Rule::To(0) => (BAD_ARGUMENT, format!("{name} is {low}, and reserved; pass 0")),
-        Rule::To(most) => {
+        ArgumentRule::Set => (BAD_ARGUMENT, format!("{name} is null; pass a pointer or a handle")),
+        ArgumentRule::Positive => (BAD_ARGUMENT, format!("{name} is 0; pass 1 at least")),
+        ArgumentRule::To(0) => (BAD_ARGUMENT, format!("{name} is {low}, and reserved; pass 0")),
+        ArgumentRule::To(most) => {
             (BAD_ARGUMENT, format!("there is no {name} {low}; there are 0 to {most}"))
         }
-        Rule::Limit => {
+        ArgumentRule::Limit => {
             let limit = u32::try_from(low).unwrap_or_default().cast_signed();
             let text =
                 format!("a limit of {limit} ms is none; pass -1 for no limit, or 1 and more");

@@ -1,10 +1,10 @@
-//! Errors of the calling thread. A plug-in of this project keeps all of them, also those of calls that this library refuses itself: it is told of them. The
-//! vendor's library cannot be told, so that beside it those are kept here.
+//! Errors of the calling thread. A plug-in of this project keeps all of them, also those of calls that this library refuses itself, which are reported to it. The
+//! vendor's library takes no reports, so that with it those are kept here.
 //!
-//! The newest message is told first. So when a call is refused here, the messages that the vendor's library has then are taken over: they are older. What it
-//! has when somebody asks is newer.
+//! The newest message is returned first. So when a call is refused here, the messages that the vendor's library has then are taken over: they are older. What it
+//! has at a later query is newer.
 //!
-//! What is kept stands behind a key of the operating system, and not in thread-local variables: a library that is loaded late gets no room for those on some
+//! The errors are found by a key of the operating system, and not in thread-local variables: a library that is loaded late gets no room for those on some
 //! systems.
 
 use std::cell::RefCell;
@@ -24,8 +24,8 @@ struct Errors {
     messages: VecDeque<String>,
     /// The last error of calls that were refused here; what the plug-in has is newer.
     last: i32,
-    /// What was told last: it stays valid until the next call.
-    told: CString,
+    /// The message that was returned last: it stays valid until the next call.
+    returned: CString,
 }
 
 /// Keeps why a call was refused here, in front of the vendor's library.
@@ -54,12 +54,12 @@ pub(crate) fn keep(call: &CStr, code: i32, text: &str) {
 extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     with(|errors| {
         if errors.messages.is_empty() {
-            return told_by_plugin();
+            return message_of_plugin();
         }
         let newer = recent_of_plugin();
         let all: Vec<String> = newer.into_iter().chain(errors.messages.drain(..)).collect();
-        errors.told = CString::new(all.join("\n").replace('\0', " ")).unwrap_or_default();
-        errors.told.as_ptr()
+        errors.returned = CString::new(all.join("\n").replace('\0', " ")).unwrap_or_default();
+        errors.returned.as_ptr()
     })
 }
 
@@ -83,8 +83,8 @@ fn newer_or(found: i32, own: impl FnOnce(&mut Errors) -> i32) -> i32 {
     if found == 0 { with(own) } else { found }
 }
 
-fn told_by_plugin() -> *const c_char {
-    // SAFETY: the plug-in's function of this name has this type, or the function that stands for it gives null.
+fn message_of_plugin() -> *const c_char {
+    // SAFETY: the plug-in's function of this name has this type, or its substitute returns null.
     let recent = unsafe {
         std::mem::transmute::<*mut c_void, extern "C" fn() -> *const c_char>(target(RECENT))
     };
@@ -92,7 +92,7 @@ fn told_by_plugin() -> *const c_char {
 }
 
 fn recent_of_plugin() -> Option<String> {
-    let text = told_by_plugin();
+    let text = message_of_plugin();
     if text.is_null() {
         return None;
     }
@@ -101,7 +101,7 @@ fn recent_of_plugin() -> Option<String> {
 }
 
 fn last_of_plugin(function: usize, level: u32) -> i32 {
-    // SAFETY: the plug-in's functions of these names have this type, and those that stand for them read nothing.
+    // SAFETY: the plug-in's functions of these names have this type, and their substitutes read nothing.
     let last =
         unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u32) -> i32>(target(function)) };
     last(level)

@@ -1,11 +1,11 @@
 //! `libascendcl.so`: the entry points of the CANN interface. It loads the plug-in of a device when it is loaded itself, checks the arguments that
-//! no device has to be asked about, and hands the call on, with one jump through a table.
+//! need no device, and forwards the call with one jump through a table.
 //!
 //! ```text
 //! the program -> libascendcl.so -> libpto_acl.so   a simulated device, or the emulated machine
 //!                               -> the vendor's library    a real one, whose names are looked up in its own files first
 //! ```
-//! Beside the vendor's library it keeps the errors of the calls that it refuses itself. It does nothing else: it has no handles, no device, and no thread-local variables. A plug-in calls nothing in it.
+//! With the vendor's library it keeps the errors of the calls that it refuses itself. It does nothing else: it has no handles, no device, and no thread-local variables. A plug-in calls nothing in it.
 //!
 //! Why it is so: `docs/decisions/cann-layers.md`.
 
@@ -18,7 +18,7 @@ mod refusing;
 mod row;
 // The host compiles the same file. It is all of the host that this library has.
 #[path = "../../../../host/src/shared_object.rs"]
-#[expect(unreachable_pub, reason = "the host hands it to others")]
+#[expect(unreachable_pub, reason = "the host passes it to others")]
 mod shared_object;
 mod table;
 mod tile_code;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::shared_object::checked_shared_object;
 
 /// A library that is loaded, and stays so.
-pub(crate) struct Library(*mut c_void);
+pub(crate) struct LoadedLibrary(*mut c_void);
 
 /// Among which names a library finds what it needs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Names {
+pub(crate) enum SymbolScope {
     /// Those of the process; it adds none to them.
     OfProcess,
     /// First its own and those of what it loads, and then those of the process: its calls of a function that it has reach its own, whatever else
@@ -18,17 +18,17 @@ pub(crate) enum Names {
     OfItsOwn,
 }
 
-impl Library {
+impl LoadedLibrary {
     /// Loads a file. Every symbol that it needs is looked up at once, and one that is not there is an error.
-    pub(crate) fn open(file: &Path, names: Names) -> Result<Self, String> {
+    pub(crate) fn open(file: &Path, names: SymbolScope) -> Result<Self, String> {
         let checked = checked_shared_object(file);
         let text = checked.map_err(|why| format!("the file {} {why}", file.display()))?;
         let scope = match names {
-            Names::OfProcess => 0,
-            Names::OfItsOwn => libc::RTLD_DEEPBIND,
+            SymbolScope::OfProcess => 0,
+            SymbolScope::OfItsOwn => libc::RTLD_DEEPBIND,
         };
         let flags = libc::RTLD_NOW | libc::RTLD_LOCAL | scope;
-        // SAFETY: the name is a string; whoever names a plug-in trusts what it does when it is loaded.
+        // SAFETY: the name is a string; the user who names a plug-in trusts its code.
         let handle = unsafe { libc::dlopen(text.as_ptr(), flags) };
         if handle.is_null() { Err(loader_says(file)) } else { Ok(Self(handle)) }
     }
@@ -62,7 +62,7 @@ pub(crate) fn is_own(function: *const c_void) -> bool {
 fn described(address: *const c_void) -> Option<libc::Dl_info> {
     // SAFETY: all fields of the structure may be zero.
     let mut found = unsafe { std::mem::zeroed::<libc::Dl_info>() };
-    // SAFETY: the place is valid, and any address may be asked for.
+    // SAFETY: the pointer is valid, and any address may be asked for.
     let is_known = unsafe { libc::dladdr(address, &raw mut found) } != 0;
     is_known.then_some(found)
 }

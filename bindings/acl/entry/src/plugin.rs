@@ -2,10 +2,10 @@
 //!
 //! | `PTO_ACL_DEVICE` | what is loaded |
 //! |---|---|
-//! | `a2a3sim`, and without it | `libpto_acl.so` beside this library: the simulator, in real or in virtual time |
+//! | `a2a3sim`, and without it | `libpto_acl.so` next to this library: the simulator, in real or in virtual time |
 //! | `virt` | the same file: an emulated AArch64 machine |
 //! | `a2a3` | the vendor's `libacl_rt.so` or `libascendcl.so` in `$ASCEND_HOME_PATH/lib64`, by its absolute path |
-//! | another name | `libpto_acl_NAME.so` beside this library |
+//! | another name | `libpto_acl_NAME.so` next to this library |
 //!
 //! Where nothing can be loaded, every call fails with 507000, and `aclGetRecentErrMsg` says why.
 
@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use pto_acl_interface::PLUGIN_VERSION;
 
 use super::checks;
-use super::loader::{Library, Names, is_own, own_file};
+use super::loader::{LoadedLibrary, SymbolScope, is_own, own_file};
 use super::refusing;
-use super::row::Row;
+use super::row::EntryPoint;
 use super::table::{self, ROWS};
 use super::tile_code;
 
 const DEVICE: &str = "PTO_ACL_DEVICE";
 const HOME: &str = "ASCEND_HOME_PATH";
-/// What a missing function of the vendor's may be called in the line that tells it, at most so many.
+/// The line about missing functions of the vendor's library names at most so many.
 const MOST_NAMES: usize = 8;
 
 /// Loads the plug-in of the device that the environment names.
@@ -46,7 +46,7 @@ pub(crate) extern "C" fn load() {
     fill(refusing::without_plugin);
 }
 
-fn fill(target: impl Fn(&Row) -> *mut c_void) {
+fn fill(target: impl Fn(&EntryPoint) -> *mut c_void) {
     for (index, row) in ROWS.iter().enumerate() {
         table::set(index, target(row));
     }
@@ -66,7 +66,7 @@ fn own(name: &str) -> Result<(), String> {
         other => (format!("libpto_acl_{other}.so"), format!("pto-acl-{other}")),
     };
     let file = own.with_file_name(file);
-    let library = Library::open(&file, Names::OfProcess).map_err(|why| {
+    let library = LoadedLibrary::open(&file, SymbolScope::OfProcess).map_err(|why| {
         format!("the plug-in of the device {name} cannot be loaded: {why}; build it (`cargo build -p {package}`), or set {DEVICE}")
     })?;
     let version = library.symbol(c"ptoAclPlugin").map(|function| {
@@ -90,11 +90,13 @@ fn own(name: &str) -> Result<(), String> {
             row.name.to_string_lossy()
         ));
     }
-    let told = library
+    let callback = library
         .symbol(c"ptoAclRefused")
         .ok_or_else(|| format!("{} lacks the function ptoAclRefused", file.display()))?;
     // SAFETY: a plug-in of this version has a function of this type under this name.
-    checks::tell(unsafe { std::mem::transmute::<*mut c_void, checks::Told>(told) });
+    checks::report_to(unsafe {
+        std::mem::transmute::<*mut c_void, checks::RefusalCallback>(callback)
+    });
     fill(|row| library.symbol(row.name).unwrap_or_else(|| refusing::without_plugin(row)));
     Ok(())
 }
@@ -111,9 +113,10 @@ fn vendor() -> Result<(), String> {
         let file = home.join("lib64").join(name);
         match open_vendor(&file) {
             Ok(library) => {
-                tell_missing(&library, &file);
-                let vendors =
-                    |row: &Row| library.symbol(row.name).unwrap_or_else(|| refusing::lacking(row));
+                report_missing(&library, &file);
+                let vendors = |row: &EntryPoint| {
+                    library.symbol(row.name).unwrap_or_else(|| refusing::lacking(row))
+                };
                 fill(|row| tile_code::watch(row, vendors(row)));
                 return Ok(());
             }
@@ -123,12 +126,12 @@ fn vendor() -> Result<(), String> {
     Err(format!("no library of the vendor's can be loaded: {}", tried.join("; ")))
 }
 
-fn open_vendor(file: &Path) -> Result<Library, String> {
+fn open_vendor(file: &Path) -> Result<LoadedLibrary, String> {
     let is_this_file = file.canonicalize().ok().is_some_and(|file| own_file() == Some(file));
     if is_this_file {
         return Err(format!("{} is this library itself", file.display()));
     }
-    let library = Library::open(file, Names::OfItsOwn)?;
+    let library = LoadedLibrary::open(file, SymbolScope::OfItsOwn)?;
     let is_foreign = |found: *mut c_void| !is_own(found);
     if library.symbol(c"ptoAclLaunch").is_some_and(is_foreign) {
         return Err(format!("{} is a copy of this library", file.display()));
@@ -136,7 +139,7 @@ fn open_vendor(file: &Path) -> Result<Library, String> {
     if library.symbol(c"aclInit").is_none() {
         return Err(format!("{} lacks the function aclInit", file.display()));
     }
-    let is_ours = |row: &&Row| library.symbol(row.name).is_some_and(|found| is_own(found));
+    let is_ours = |row: &&EntryPoint| library.symbol(row.name).is_some_and(|found| is_own(found));
     if let Some(row) = ROWS.iter().find(is_ours) {
         return Err(format!(
             "{} needs a library whose name this library has been loaded by, so that its {} would be ours; link the program with -lascendcl alone",
@@ -148,8 +151,8 @@ fn open_vendor(file: &Path) -> Result<Library, String> {
 }
 
 /// Says once what is not there.
-fn tell_missing(library: &Library, file: &Path) {
-    let is_missing = |row: &&Row| library.symbol(row.name).is_none();
+fn report_missing(library: &LoadedLibrary, file: &Path) {
+    let is_missing = |row: &&EntryPoint| library.symbol(row.name).is_none();
     let missing: Vec<_> =
         ROWS.iter().filter(is_missing).map(|row| row.name.to_string_lossy()).collect();
     if missing.is_empty() {

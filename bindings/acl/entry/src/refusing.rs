@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::sync::OnceLock;
 
-use super::row::Row;
+use super::row::EntryPoint;
 
 /// The code of a library that cannot work.
 const INTERNAL: i32 = 507_000;
@@ -53,7 +53,7 @@ pub(crate) fn keep(text: &str) {
 }
 
 /// What a function does without a plug-in.
-pub(crate) fn without_plugin(row: &Row) -> *mut c_void {
+pub(crate) fn without_plugin(row: &EntryPoint) -> *mut c_void {
     match row.name.to_bytes() {
         b"aclGetRecentErrMsg" => why as *mut c_void,
         _ if row.has_code => NO_PLUGIN,
@@ -62,11 +62,11 @@ pub(crate) fn without_plugin(row: &Row) -> *mut c_void {
 }
 
 /// What a function does that the library of a real device lacks.
-pub(crate) fn lacking(row: &Row) -> *mut c_void {
+pub(crate) fn lacking(row: &EntryPoint) -> *mut c_void {
     if row.has_code { unsupported as *mut c_void } else { without_result(row) }
 }
 
-fn without_result(row: &Row) -> *mut c_void {
+fn without_result(row: &EntryPoint) -> *mut c_void {
     match row.name.to_bytes() {
         b"aclFloat16ToFloat" => no_number as *mut c_void,
         _ => nothing as *mut c_void,

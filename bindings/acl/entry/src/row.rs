@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pto_acl_interface::Check;
 
 /// What the build knows of a function.
-pub(crate) struct Row {
+pub(crate) struct EntryPoint {
     pub(crate) name: &'static CStr,
     /// Whether it returns an error code.
     pub(crate) has_code: bool,

@@ -3,10 +3,10 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use pto_acl_interface::{Check, Rule};
+use pto_acl_interface::{ArgumentRule, Check};
 
 use super::refusing;
-use super::row::Row;
+use super::row::EntryPoint;
 
 /// Where the calls go, in the order of `ROWS`. Before a plug-in is loaded they are refused.
 pub(crate) static TABLE: [AtomicPtr<c_void>; ROWS.len()] =
@@ -14,7 +14,7 @@ pub(crate) static TABLE: [AtomicPtr<c_void>; ROWS.len()] =
 
 /// Lets a function go there from now on.
 pub(crate) fn set(index: usize, target: *mut c_void) {
-    // Release: pairs with the Acquire load in `target`. The entry points load the place with an ordinary load, whose target depends on its value.
+    // Release: pairs with the Acquire load in `target`. The entry points load the entry with an ordinary load, whose target depends on its value.
     TABLE[index].store(target, Ordering::Release);
 }
 

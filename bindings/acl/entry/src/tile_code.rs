@@ -1,4 +1,4 @@
-//! Kernels in tile IR beside the vendor's library, which does not know it: a call that loads such a file is refused by name. Every other file goes to the
+//! Kernels in tile IR with the vendor's library, which does not know it: a call that loads such a file is refused by name. Every other file goes to the
 //! vendor's library.
 
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -10,7 +10,7 @@ use pto_acl_interface::TileCode;
 
 use super::errors;
 use super::refusing;
-use super::row::Row;
+use super::row::EntryPoint;
 
 /// As many bytes of a file are looked at.
 const FIRST: u64 = 4096;
@@ -18,7 +18,7 @@ const FIRST: u64 = 4096;
 type FromFile = extern "C" fn(*const c_char, *mut c_void, *mut c_void) -> i32;
 type FromData = extern "C" fn(*const u8, usize, *mut c_void, *mut c_void) -> i32;
 
-/// A function that loads code: its name, and the vendor's function, or what stands for that.
+/// A function that loads code: its name, and the vendor's function, or its substitute.
 struct Loading {
     name: &'static CStr,
     vendors: AtomicPtr<c_void>,
@@ -54,7 +54,7 @@ static FROM_DATA: Loading = Loading::new(c"aclrtBinaryLoadFromData");
 static FROM_FILE_OF_RUNTIME: Loading = Loading::new(c"rtsBinaryLoadFromFile");
 
 /// What a function of the vendor's library is called through: itself, or here what looks at the code before.
-pub(crate) fn watch(row: &Row, vendors: *mut c_void) -> *mut c_void {
+pub(crate) fn watch(row: &EntryPoint, vendors: *mut c_void) -> *mut c_void {
     let all = [
         (&FROM_FILE, from_file as *mut c_void),
         (&FROM_DATA, from_data as *mut c_void),
@@ -88,7 +88,7 @@ fn load_file(
 ) -> i32 {
     let first = if path.is_null() { Vec::new() } else { first_of(path) };
     loading.refuse(&first).unwrap_or_else(|| {
-        // SAFETY: the vendor's function of this name has this type, and what stands for it reads nothing.
+        // SAFETY: the vendor's function of this name has this type, and its substitute reads nothing.
         let vendors = unsafe { std::mem::transmute::<*mut c_void, FromFile>(loading.vendors()) };
         vendors(path, options, binary)
     })
@@ -114,7 +114,7 @@ extern "C" fn from_data(
     })
 }
 
-/// The first bytes of a file; none if it cannot be read, which the vendor's library tells.
+/// The first bytes of a file; none if it cannot be read, which the vendor's library reports.
 fn first_of(path: *const c_char) -> Vec<u8> {
     // SAFETY: the caller passes a string.
     let path = CString::from(unsafe { CStr::from_ptr(path) });

@@ -5,8 +5,8 @@
 //!
 //! w1F              a word: a number or a handle        a7F00..         an address
 //! t                no text    t=68656C6C6F   text      f55..           a function of the program
-//! i7F..:0100..     a structure that the call reads     o7F..:00..:0A.. a place: its bytes before and behind the call
-//! q7F..:00..:0A..  a place that gets an address        d3FF..          a number of type double
+//! i7F..:0100..     a structure that the call reads     o7F..:00..:0A.. a result: its bytes before and after the call
+//! q7F..:00..:0A..  a result that is an address        d3FF..          a number of type double
 //! x                a structure that no replay can pass
 //! ..:0100..+F00    of memory: so many bytes more, which the record has left out
 //! <7F..:0100..     memory that the call read           >7F..:0100..    memory of the host that the call wrote
@@ -29,9 +29,9 @@ pub struct Memory {
     pub left_out: u64,
 }
 
-/// What a call was given.
+/// The value of an argument of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum ArgumentValue {
     /// A number or a handle.
     Word(u64),
     /// An address.
@@ -44,7 +44,7 @@ pub enum Value {
     Double(u64),
     /// A structure, or an array.
     In(Memory),
-    /// A place for a result, and what stood there behind the call.
+    /// Memory for a result, and its bytes after the call.
     Out(Memory, Vec<u8>),
     /// As `Out`, for an address.
     OutAddress(Memory, Vec<u8>),
@@ -54,11 +54,11 @@ pub enum Value {
 
 /// A parameter with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Argument {
+pub struct NamedArgument {
     /// The name.
     pub name: String,
     /// The value.
-    pub value: Value,
+    pub value: ArgumentValue,
 }
 
 /// A call.
@@ -75,7 +75,7 @@ pub struct Call {
     /// Its code, or what it gave.
     pub result: u64,
     /// The arguments.
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<NamedArgument>,
     /// Memory of the host that it read.
     pub reads: Vec<Memory>,
     /// Memory of the host that it wrote.
@@ -140,28 +140,33 @@ fn parse(line: &str) -> Result<Call, String> {
         } else {
             let (name, value) =
                 field.split_once('=').ok_or_else(|| format!("\"{field}\" has no name"))?;
-            call.arguments.push(Argument { name: name.to_owned(), value: parse_value(value)? });
+            call.arguments
+                .push(NamedArgument { name: name.to_owned(), value: parse_value(value)? });
         }
     }
     Ok(call)
 }
 
-fn parse_value(text: &str) -> Result<Value, String> {
+fn parse_value(text: &str) -> Result<ArgumentValue, String> {
     let kind = text.chars().next().ok_or("a value is empty")?;
     let rest = &text[kind.len_utf8()..];
     Ok(match kind {
-        'w' => Value::Word(number(rest)?),
-        'a' => Value::Address(number(rest)?),
-        'f' => Value::Function(number(rest)?),
-        'd' => Value::Double(number(rest)?),
-        't' => Value::Text(rest.strip_prefix('=').map(bytes).transpose()?),
-        'i' => Value::In(memory(rest)?),
+        'w' => ArgumentValue::Word(number(rest)?),
+        'a' => ArgumentValue::Address(number(rest)?),
+        'f' => ArgumentValue::Function(number(rest)?),
+        'd' => ArgumentValue::Double(number(rest)?),
+        't' => ArgumentValue::Text(rest.strip_prefix('=').map(bytes).transpose()?),
+        'i' => ArgumentValue::In(memory(rest)?),
         'o' | 'q' => {
-            let (before, behind) = rest.rsplit_once(':').ok_or("a place has no result")?;
-            let (before, behind) = (memory(before)?, bytes(behind)?);
-            if kind == 'o' { Value::Out(before, behind) } else { Value::OutAddress(before, behind) }
+            let (before, after) = rest.rsplit_once(':').ok_or("an output has no result")?;
+            let (before, after) = (memory(before)?, bytes(after)?);
+            if kind == 'o' {
+                ArgumentValue::Out(before, after)
+            } else {
+                ArgumentValue::OutAddress(before, after)
+            }
         }
-        'x' => Value::Foreign,
+        'x' => ArgumentValue::Foreign,
         other => return Err(format!("there is no kind '{other}' of values")),
     })
 }
@@ -209,7 +214,7 @@ impl fmt::Display for Memory {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ArgumentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Word(word) => write!(f, "w{word:X}"),
@@ -219,8 +224,8 @@ impl fmt::Display for Value {
             Self::Function(address) => write!(f, "f{address:X}"),
             Self::Double(bits) => write!(f, "d{bits:X}"),
             Self::In(memory) => write!(f, "i{memory}"),
-            Self::Out(before, behind) => write!(f, "o{before}:{}", Hex(behind)),
-            Self::OutAddress(before, behind) => write!(f, "q{before}:{}", Hex(behind)),
+            Self::Out(before, after) => write!(f, "o{before}:{}", Hex(after)),
+            Self::OutAddress(before, after) => write!(f, "q{before}:{}", Hex(after)),
             Self::Foreign => f.write_str("x"),
         }
     }
@@ -230,7 +235,7 @@ impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { begin, end, thread, function, result, .. } = self;
         write!(f, "{begin:X}\t{end:X}\t{thread:X}\t{function}\t{result:X}")?;
-        for Argument { name, value } in &self.arguments {
+        for NamedArgument { name, value } in &self.arguments {
             write!(f, "\t{name}={value}")?;
         }
         self.reads.iter().try_for_each(|memory| write!(f, "\t<{memory}"))?;
@@ -240,24 +245,24 @@ impl fmt::Display for Call {
 
 #[cfg(test)]
 mod tests {
-    use super::{Argument, Call, HEADER, Memory, Value, read};
+    use super::{ArgumentValue, Call, HEADER, Memory, NamedArgument, read};
 
     #[test]
     fn a_call_is_read_as_it_was_written() {
         let memory = |address, bytes: &[u8]| Memory { address, bytes: bytes.to_vec(), left_out: 0 };
         let values = [
-            Value::Word(0x5A00),
-            Value::Address(7),
-            Value::Text(None),
-            Value::Text(Some(b"a\tb".to_vec())),
-            Value::Function(0),
-            Value::Double(1.5_f64.to_bits()),
-            Value::In(memory(9, &[1, 0xFF])),
-            Value::Out(memory(9, &[]), vec![3]),
-            Value::OutAddress(memory(9, &[1]), vec![]),
-            Value::Foreign,
+            ArgumentValue::Word(0x5A00),
+            ArgumentValue::Address(7),
+            ArgumentValue::Text(None),
+            ArgumentValue::Text(Some(b"a\tb".to_vec())),
+            ArgumentValue::Function(0),
+            ArgumentValue::Double(1.5_f64.to_bits()),
+            ArgumentValue::In(memory(9, &[1, 0xFF])),
+            ArgumentValue::Out(memory(9, &[]), vec![3]),
+            ArgumentValue::OutAddress(memory(9, &[1]), vec![]),
+            ArgumentValue::Foreign,
         ];
-        let arguments = values.map(|value| Argument { name: "value".to_owned(), value });
+        let arguments = values.map(|value| NamedArgument { name: "value".to_owned(), value });
         let call = Call {
             begin: 10,
             end: 11,

@@ -1,4 +1,4 @@
-//! What the library of entry points checks before it hands a call on: arguments that no device has to be asked about.
+//! The checks that the library of entry points makes before it forwards a call: those that need no device.
 
 /// Columns: function, parameter (from 1), what messages call it, rule.
 const TABLE: &str = include_str!("../checks.tsv");
@@ -6,9 +6,9 @@ const TABLE: &str = include_str!("../checks.tsv");
 /// Arguments that a check can look at: those that every machine passes in registers.
 pub const CHECKED: usize = 6;
 
-/// What an argument has to be.
+/// The rule for an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum ArgumentRule {
     /// A pointer or a handle that is not null.
     Set,
     /// A size that is not 0.
@@ -24,15 +24,15 @@ pub enum Rule {
 pub struct Check {
     /// The function.
     pub function: &'static str,
-    /// The place of the argument, from 0 on.
-    pub place: usize,
+    /// The index of the argument, from 0 on.
+    pub index: usize,
     /// What messages call the argument.
     pub name: &'static str,
-    /// What it has to be.
-    pub rule: Rule,
+    /// The rule.
+    pub rule: ArgumentRule,
 }
 
-/// Every check. Those of one function stand in the order in which they are made.
+/// Every check. Those of one function are in the order in which they are made.
 ///
 /// # Panics
 /// The table in the source cannot be read.
@@ -42,17 +42,17 @@ pub fn checks() -> impl Iterator<Item = Check> {
 
 fn check(row: &'static str) -> Option<Check> {
     let [function, parameter, name, rule] = row.split('\t').collect::<Vec<_>>().try_into().ok()?;
-    let place = parameter.parse::<usize>().ok()?.checked_sub(1).filter(|place| *place < CHECKED)?;
+    let index = parameter.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < CHECKED)?;
     let rule = match rule {
-        "set" => Rule::Set,
-        "positive" => Rule::Positive,
-        "limit" => Rule::Limit,
-        _ => Rule::To(rule.strip_prefix("to ")?.parse().ok()?),
+        "set" => ArgumentRule::Set,
+        "positive" => ArgumentRule::Positive,
+        "limit" => ArgumentRule::Limit,
+        _ => ArgumentRule::To(rule.strip_prefix("to ")?.parse().ok()?),
     };
-    Some(Check { function, place, name, rule })
+    Some(Check { function, index, name, rule })
 }
 
-impl Rule {
+impl ArgumentRule {
     /// Whether an argument is as it has to be; `word` is the register that it was passed in.
     #[must_use]
     pub fn holds(self, word: usize) -> bool {
@@ -68,7 +68,7 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rule, checks};
+    use super::{ArgumentRule, checks};
     use crate::{all, runtime};
 
     #[test]
@@ -78,18 +78,18 @@ mod tests {
         let mut seen = Vec::new();
         for check in checks() {
             assert!(has_code.contains(&check.function), "{check:?}");
-            assert!(!seen.contains(&check), "{check:?} stands there twice");
+            assert!(!seen.contains(&check), "{check:?} is there twice");
             seen.push(check);
         }
         assert!(seen.len() > 300, "{}", seen.len());
     }
 
     #[test]
-    fn the_upper_half_of_a_register_is_nobodys() {
+    fn the_upper_half_of_a_register_is_ignored() {
         let dirt = 0xDEAD_BEEF << 32;
-        assert!(Rule::To(2).holds(dirt | 2) && !Rule::To(2).holds(3));
-        assert!(Rule::Limit.holds(dirt | 0xFFFF_FFFF) && Rule::Limit.holds(1));
-        assert!(!Rule::Limit.holds(dirt) && !Rule::Limit.holds(0xFFFF_FFFE));
-        assert!(Rule::Set.holds(dirt) && !Rule::Positive.holds(0));
+        assert!(ArgumentRule::To(2).holds(dirt | 2) && !ArgumentRule::To(2).holds(3));
+        assert!(ArgumentRule::Limit.holds(dirt | 0xFFFF_FFFF) && ArgumentRule::Limit.holds(1));
+        assert!(!ArgumentRule::Limit.holds(dirt) && !ArgumentRule::Limit.holds(0xFFFF_FFFE));
+        assert!(ArgumentRule::Set.holds(dirt) && !ArgumentRule::Positive.holds(0));
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::functions::{Function, all, nearest};
+use crate::functions::{AclFunction, all, nearest};
 
 /// A fault that strikes a command of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Strike {
     AicpuTimeout,
     /// What starts kernels on the device raises an exception.
     AicpuException,
-    /// The command never ends, and nothing behind it in its stream begins.
+    /// The command never ends, and no later command of its stream begins.
     StuckStream,
     /// The command fails, and the device does nothing more before a reset by force.
     PoisonedDevice,
@@ -126,7 +126,7 @@ pub fn list(text: &str) -> Result<Vec<Fault>, Unsound> {
 }
 
 fn function_named(text: &str, name: &str) -> Result<&'static str, Unsound> {
-    let Some(function) = Function::named(name) else {
+    let Some(function) = AclFunction::named(name) else {
         let near = nearest(name, all().map(|function| function.name));
         return Err(Unsound(format!("\"{text}\": there is no function {name}; {near}")));
     };
@@ -140,7 +140,7 @@ fn function_named(text: &str, name: &str) -> Result<&'static str, Unsound> {
 
 fn strike_named(text: &str, name: &str) -> Result<Strike, Unsound> {
     Strike::ALL.into_iter().find(|strike| strike.name() == name).ok_or_else(|| {
-        if Function::named(name).is_some() {
+        if AclFunction::named(name).is_some() {
             return Unsound(format!("\"{text}\" has no code; write {name}:N:CODE"));
         }
         let near = nearest(name, Strike::ALL.into_iter().map(Strike::name));
@@ -187,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_fault_is_told_with_what_to_do() {
+    fn invalid_faults_are_refused_with_what_to_do() {
         let cases = [
             ("aclrtMaloc:1:5", "no function aclrtMaloc; the nearest names are aclrtMalloc"),
-            ("aclGetRecentErrMsg:1:5", "never fails: it tells what other calls failed with"),
+            ("aclGetRecentErrMsg:1:5", "never fails: it returns the errors of other calls"),
             ("aclrtMalloc:0:5", "\"0\" is no number"),
             ("aclrtMalloc:x:5", "\"x\" is no number"),
             ("aclrtMalloc:1:0", "\"0\" is no error code"),

@@ -1,4 +1,4 @@
-//! The functions of the interface, and those that the library has beside them.
+//! The functions of the interface, and further functions of the library.
 
 /// Columns: tier, header, result, name, parameters.
 const TABLE: &str = include_str!("../functions.tsv");
@@ -14,7 +14,7 @@ const OWN: &[&str] = &[
     "ptoAclModelBind",
 ];
 
-/// Functions `rt*` of `libruntime.so` that the library has beside those of the table.
+/// Functions `rt*` of `libruntime.so` that the library has in addition to those of the table.
 const RUNTIME: &[&str] = &[
     "rtSetDevice",
     "rtEventDestroy",
@@ -34,9 +34,9 @@ pub const PLUGIN_VERSION: u32 = 3;
 const NEVER_FAIL: &[(&str, &str)] = &[
     ("aclFloat16ToFloat", "it converts a number, and every result is one"),
     ("aclFloatToFloat16", "it converts a number, and every result is one"),
-    ("aclGetRecentErrMsg", "it tells what other calls failed with"),
-    ("aclrtPeekAtLastError", "it tells what other calls failed with"),
-    ("aclrtGetLastError", "it tells what other calls failed with"),
+    ("aclGetRecentErrMsg", "it returns the errors of other calls"),
+    ("aclrtPeekAtLastError", "it returns the errors of other calls"),
+    ("aclrtGetLastError", "it returns the errors of other calls"),
     ("aclAppLog", "it returns nothing, and writes a line of the program"),
 ];
 
@@ -47,29 +47,29 @@ const MOST_NAMES: usize = 3;
 
 /// A function of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct AclFunction {
     /// Its name.
     pub name: &'static str,
-    /// Whether it returns an error code; other functions give a pointer or a number that stands for a failure, or nothing.
+    /// Whether it returns an error code; other functions give a pointer or a number that reports a failure, or nothing.
     pub has_code: bool,
 }
 
 /// Every function of the library.
-pub fn all() -> impl Iterator<Item = Function> {
+pub fn all() -> impl Iterator<Item = AclFunction> {
     let rows = TABLE.lines().skip(1).filter_map(|row| {
         let cells: Vec<&str> = row.split('\t').collect();
         let (name, result) = (cells.get(NAME)?, cells.get(RESULT)?);
-        Some(Function { name, has_code: *result == "aclError" })
+        Some(AclFunction { name, has_code: *result == "aclError" })
     });
-    rows.chain(OWN.iter().map(|name| Function { name, has_code: true }))
+    rows.chain(OWN.iter().map(|name| AclFunction { name, has_code: true }))
 }
 
 /// The functions of `libruntime.so` that the library has.
-pub fn runtime() -> impl Iterator<Item = Function> {
-    RUNTIME.iter().map(|name| Function { name, has_code: true })
+pub fn runtime() -> impl Iterator<Item = AclFunction> {
+    RUNTIME.iter().map(|name| AclFunction { name, has_code: true })
 }
 
-impl Function {
+impl AclFunction {
     /// The function with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         all().chain(runtime()).find(|function| function.name == name)
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_told_the_nearest_first() {
+    fn near_names_are_listed_nearest_first() {
         let names = || ["aclrtMalloc", "aclrtMallocHost", "aclrtFree", "aclmdlLoad"].into_iter();
         assert_eq!(
             nearest("aclrtMaloc", names()),

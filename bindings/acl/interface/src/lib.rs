@@ -9,8 +9,8 @@ mod functions;
 pub mod handles;
 mod tile_code;
 
-pub use calls::{Argument, Call, HEADER, Memory, Unreadable, Value, read};
-pub use checks::{CHECKED, Check, Rule, checks};
+pub use calls::{ArgumentValue, Call, HEADER, Memory, NamedArgument, Unreadable, read};
+pub use checks::{ArgumentRule, CHECKED, Check, checks};
 pub use faults::{Fault, Strike, Unsound, list};
-pub use functions::{Function, PLUGIN_VERSION, all, runtime};
+pub use functions::{AclFunction, PLUGIN_VERSION, all, runtime};
 pub use tile_code::TileCode;

@@ -1,6 +1,6 @@
-//! How a file with kernels in tile IR begins: whoever loads code tells it from an object by that.
+//! The first bytes of a file with kernels in tile IR, by which loaders distinguish it from an object.
 
-/// What kernels in tile IR stand in.
+/// The file formats of kernels in tile IR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TileCode {
     /// A program file.

@@ -9,7 +9,7 @@ use pto_acl_interface::handles::{Key, Slots};
 const MAKERS: usize = 2;
 const OBJECTS: usize = 20_000;
 const SHELVES: usize = 16;
-/// Stands on a shelf without a key.
+/// The value of a slot without a key.
 const NOTHING: u64 = u64::MAX;
 
 /// An object that knows its key, and that counts its end.

@@ -51,8 +51,8 @@ api! {
         let held = allocator::of(&*current::asked(stream)?)?;
         let parts = allocator::get(held)?;
         description.put("description", held)?;
-        let places = [("object", object), ("allocate", allocate), ("free", free), ("advise", advise), ("address", address)];
-        places.into_iter().enumerate().try_for_each(|(part, (name, place))| place.put(name, parts.part(part)))
+        let outputs = [("object", object), ("allocate", allocate), ("free", free), ("advise", advise), ("address", address)];
+        outputs.into_iter().enumerate().try_for_each(|(part, (name, output))| output.put(name, parts.part(part)))
     }
 }
 

@@ -29,7 +29,7 @@ api! {
     }
 
     fn aclrtGetStreamAttribute(stream: Handle, attribute: u32, value: Out<[u32; 4]>) {
-        let place = value.place("value")?;
+        let output = value.required("value")?;
         let stream = current::asked(stream)?;
         let attributes = stream.attributes();
         let found = match attribute {
@@ -40,7 +40,7 @@ api! {
             5 => stream.priority,
             _ => return Err(unknown(attribute)),
         };
-        place.set([found, 0, 0, 0]);
+        output.set([found, 0, 0, 0]);
         Ok(())
     }
 
@@ -50,8 +50,8 @@ api! {
     }
 
     fn aclrtGetStreamOverflowSwitch(stream: Handle, value: Out<u32>) {
-        let place = value.place("value")?;
-        place.set(current::asked(stream)?.attributes().overflow);
+        let output = value.required("value")?;
+        output.set(current::asked(stream)?.attributes().overflow);
         Ok(())
     }
 

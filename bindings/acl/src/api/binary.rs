@@ -5,17 +5,17 @@ use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::kernel::{self, BINARIES, Cores, Object};
+use crate::device::kernel::{self, BINARIES, Object, TargetCores};
 
 /// `aclrtBinaryLoadOptions`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Options {
+pub(super) struct LoadOptions {
     list: *const LoadOption,
     count: usize,
 }
 
-impl Pointee for Options {}
+impl Pointee for LoadOptions {}
 
 /// `aclrtBinaryLoadOption`.
 #[repr(C)]
@@ -31,16 +31,16 @@ const CUBE: u32 = 1_095_320_387;
 const _: () = assert!(size_of::<LoadOption>() == 20);
 
 api! {
-    fn aclrtBinaryLoadFromFile(path: Text, options: In<Options>, binary: Out<Handle>) {
+    fn aclrtBinaryLoadFromFile(path: Text, options: In<LoadOptions>, binary: Out<Handle>) {
         load_file(&path, &options, binary)
     }
 
-    fn aclrtBinaryLoadFromData(bytes: In<u8>, count: usize, options: In<Options>, binary: Out<Handle>) {
-        let place = binary.place("binary")?;
+    fn aclrtBinaryLoadFromData(bytes: In<u8>, count: usize, options: In<LoadOptions>, binary: Out<Handle>) {
+        let output = binary.required("binary")?;
         require(count > 0, || Refusal::argument("the size is 0; pass an object"))?;
         let bytes = bytes.list("bytes", count)?;
         let object = Object::of(bytes, "the object".to_owned())?;
-        place.set(kernel::load(object, cores(&options)?));
+        output.set(kernel::load(object, cores(&options)?));
         Ok(())
     }
 
@@ -55,47 +55,49 @@ api! {
     }
 
     fn aclrtBinaryGetDevAddress(binary: Handle, address: Out<Address>, bytes: Out<usize>) {
-        let place = address.place("address")?;
+        let output = address.required("address")?;
         let binary = BINARIES.get(binary)?;
-        place.set(Address::of(binary.bytes().as_ptr().expose_provenance()));
+        output.set(Address::of(binary.bytes().as_ptr().expose_provenance()));
         bytes.put("bytes", binary.bytes().len())
     }
 }
 
 /// Loads the object in a file.
-pub(super) fn load_file(path: &Text, options: &In<Options>, binary: Out<Handle>) -> Answer {
-    let place = binary.place("binary")?;
+pub(super) fn load_file(path: &Text, options: &In<LoadOptions>, binary: Out<Handle>) -> Answer {
+    let output = binary.required("binary")?;
     let path = path.read("path")?;
     let object = Object::read(path)?;
-    place.set(kernel::load(object, cores(options)?));
+    output.set(kernel::load(object, cores(options)?));
     Ok(())
 }
 
 /// Gives the function of an object that has this name.
 pub(super) fn function_of(binary: Handle, name: &Text, function: Out<Handle>) -> Answer {
-    let place = function.place("function")?;
+    let output = function.required("function")?;
     let name = name.read("name")?;
     require(binary != 0, || Refusal::argument("binary is null; load one first"))?;
-    place.set(BINARIES.get(binary)?.function(&name)?);
+    output.set(BINARIES.get(binary)?.function(&name)?);
     Ok(())
 }
 
 /// The cores that the options name: vector cores, unless the magic is that of cube cores.
-fn cores(options: &In<Options>) -> Answer<Cores> {
-    let Some(Options { list, count }) = options.optional() else { return Ok(Cores::Vector) };
+fn cores(options: &In<LoadOptions>) -> Answer<TargetCores> {
+    let Some(LoadOptions { list, count }) = options.optional() else {
+        return Ok(TargetCores::Vector);
+    };
     require(!list.is_null() || count == 0, || {
         Refusal::argument("the options are at null; pass an array")
     })?;
-    let mut cores = Cores::Vector;
+    let mut cores = TargetCores::Vector;
     for index in 0..count {
         // SAFETY: the caller of the entry point vouches for as many options.
-        let place = unsafe { list.add(index) };
+        let option = unsafe { list.add(index) };
         // SAFETY: as above.
-        let option = unsafe { place.read_unaligned() };
+        let option = unsafe { option.read_unaligned() };
         match option.kind {
             1 | 3 => {}
-            2 if option.value[0] == CUBE => cores = Cores::Cube,
-            2 => cores = Cores::Vector,
+            2 if option.value[0] == CUBE => cores = TargetCores::Cube,
+            2 => cores = TargetCores::Vector,
             other => {
                 return Err(Refusal::argument(format!(
                     "there is no option {other} of a binary; there are 1, 2 and 3"

@@ -6,17 +6,17 @@ use crate::common::entry::{api, give};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
-use crate::device::callbacks::{self, Call, Exception, Function, OfException, Sort};
+use crate::device::callbacks::{self, Call, Exception, HostFunction, OfException, Sort};
 use crate::device::current;
 use crate::device::host_functions::{self, Blocking};
 
 api! {
-    fn aclrtLaunchHostFunc(stream: Handle, function: Option<Function>, argument: Address) {
+    fn aclrtLaunchHostFunc(stream: Handle, function: Option<HostFunction>, argument: Address) {
         let call = checked(function, argument)?;
         host_functions::launch(&*current::submitting(stream)?, call)
     }
 
-    fn aclrtLaunchCallback(function: Option<Function>, argument: Address, blocks: u32, stream: Handle) {
+    fn aclrtLaunchCallback(function: Option<HostFunction>, argument: Address, blocks: u32, stream: Handle) {
         let call = checked(function, argument)?;
         require(blocks <= 1, || Refusal::argument(format!("there is no way {blocks} to block; there are 0 and 1")))?;
         host_functions::launch_report(&*current::submitting(stream)?, call, Blocking::of(blocks))
@@ -66,13 +66,13 @@ api! {
     }
 
     fn aclrtGetArgsFromExceptionInfo(exception: *const Exception, arguments: Out<Address>, bytes: Out<u32>) {
-        let exception = told(exception)?;
+        let exception = checked_exception(exception)?;
         arguments.put("arguments", Address::of(exception.arguments))?;
         bytes.put("bytes", exception.argument_bytes)
     }
 
     fn aclrtGetFuncHandleFromExceptionInfo(exception: *const Exception, function: Out<Handle>) {
-        let exception = told(exception)?;
+        let exception = checked_exception(exception)?;
         function.put("function", exception.function)
     }
 }
@@ -83,7 +83,7 @@ macro_rules! of_exceptions {
         // SAFETY: the name is that of the interface, and no other function here has it.
         #[unsafe(no_mangle)]
         extern "C" fn $name(exception: *const Exception) -> u32 {
-            give(stringify!($name), u32::MAX, || told(exception).map(|exception| exception.$field))
+            give(stringify!($name), u32::MAX, || checked_exception(exception).map(|exception| exception.$field))
         }
     )*};
 }
@@ -100,7 +100,7 @@ fn process(sort: Sort, milliseconds: i32) -> Answer {
     host_functions::process(sort, limit(milliseconds)?)
 }
 
-fn told(exception: *const Exception) -> Answer<Exception> {
+fn checked_exception(exception: *const Exception) -> Answer<Exception> {
     require(!exception.is_null(), || {
         Refusal::argument("the exception is null; pass what the callback is given")
     })?;
@@ -111,7 +111,7 @@ fn named(function: Option<OfException>) -> Answer<OfException> {
     function.ok_or_else(|| Refusal::argument("function is null; pass a function"))
 }
 
-fn checked(function: Option<Function>, argument: Address) -> Answer<Call> {
+fn checked(function: Option<HostFunction>, argument: Address) -> Answer<Call> {
     let function =
         function.ok_or_else(|| Refusal::argument("function is null; pass a function"))?;
     Ok(Call { function, argument: argument.number() })

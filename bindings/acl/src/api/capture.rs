@@ -7,25 +7,25 @@ use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
-use crate::device::capture::{Mode, Status};
+use crate::device::capture::{CaptureMode, Status};
 use crate::device::current;
 use crate::device::graph::{self, GRAPHS, Graph};
 
 api! {
     fn aclmdlRICaptureBegin(stream: Handle, mode: u32) {
-        graph::begin_capture(&*current::submitting(stream)?, Mode::of(mode)?)
+        graph::begin_capture(&*current::submitting(stream)?, CaptureMode::of(mode)?)
     }
 
     fn aclmdlRICaptureEnd(stream: Handle, graph: Out<Handle>) {
-        let place = graph.place("graph")?;
-        place.set(graph::end_capture(&*current::submitting(stream)?)?);
+        let output = graph.required("graph")?;
+        output.set(graph::end_capture(&*current::submitting(stream)?)?);
         Ok(())
     }
 
     fn aclmdlRICaptureGetInfo(stream: Handle, status: Out<u32>, graph: Out<Handle>) {
-        let place = status.place("status")?;
+        let output = status.required("status")?;
         let status = current::asked(stream)?.capture().as_ref().map(|member| member.capture.status());
-        place.set(match status {
+        output.set(match status {
             None | Some(Status::Over) => 0,
             Some(Status::Active) => 1,
             Some(Status::Invalid) => 2,
@@ -37,10 +37,10 @@ api! {
     }
 
     fn aclmdlRICaptureThreadExchangeMode(mode: Out<u32>) {
-        let place = mode.place("mode")?;
-        let wanted = place.read();
-        Mode::of(wanted)?;
-        place.set(thread::with(|thread| std::mem::replace(&mut thread.capture_mode, wanted)));
+        let output = mode.required("mode")?;
+        let wanted = output.read();
+        CaptureMode::of(wanted)?;
+        output.set(thread::with(|thread| std::mem::replace(&mut thread.capture_mode, wanted)));
         Ok(())
     }
 
@@ -59,8 +59,8 @@ api! {
     }
 
     fn aclmdlRIGetId(graph: Handle, id: Out<u32>) {
-        let place = id.place("id")?;
-        place.set(checked(graph)?.id);
+        let output = id.required("id")?;
+        output.set(checked(graph)?.id);
         Ok(())
     }
 

@@ -9,11 +9,11 @@ use crate::device::{current, fleet};
 
 api! {
     fn aclrtCreateContext(context: Out<Handle>, device: i32) {
-        let place = context.place("context")?;
+        let output = context.required("context")?;
         fleet::check(device)?;
         let made = current::make_context(device, false)?;
         current::set(&made);
-        place.set(made.handle);
+        output.set(made.handle);
         Ok(())
     }
 
@@ -35,14 +35,14 @@ api! {
     }
 
     fn aclrtGetCurrentContext(context: Out<Handle>) {
-        let place = context.place("context")?;
-        place.set(current::context()?.handle);
+        let output = context.required("context")?;
+        output.set(current::context()?.handle);
         Ok(())
     }
 
     fn aclrtCtxGetCurrentDefaultStream(stream: Out<Handle>) {
-        let place = stream.place("stream")?;
-        place.set(current::context()?.default_stream());
+        let output = stream.required("stream")?;
+        output.set(current::context()?.default_stream());
         Ok(())
     }
 }

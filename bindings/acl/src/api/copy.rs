@@ -4,10 +4,10 @@ use crate::common::argument::{Address, check_extent};
 use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::copies::{self, Pattern};
+use crate::device::copies::{self, FillPattern};
 use crate::device::element::Element;
 use crate::device::transfer::Transfer;
-use crate::device::{current, places};
+use crate::device::{current, memory_map};
 
 api! {
     fn aclrtMemcpy(to: Address, room: usize, from: Address, bytes: usize, kind: u32) {
@@ -27,22 +27,22 @@ api! {
 
     fn aclrtMemset(address: Address, room: usize, value: i32, count: usize) {
         let at = checked(address, room, count)?;
-        copies::fill_now(at, Pattern::Byte(value.to_le_bytes()[0]), count)
+        copies::fill_now(at, FillPattern::Byte(value.to_le_bytes()[0]), count)
     }
 
     fn aclrtMemsetAsync(address: Address, room: usize, value: i32, count: usize, stream: Handle) {
         let at = checked(address, room, count)?;
-        copies::fill(&*current::submitting(stream)?, at, Pattern::Byte(value.to_le_bytes()[0]), count)
+        copies::fill(&*current::submitting(stream)?, at, FillPattern::Byte(value.to_le_bytes()[0]), count)
     }
 
     fn aclrtMemsetD32(address: Address, room: usize, value: u32, count: usize) {
         let at = checked(address, room, count.saturating_mul(4))?;
-        copies::fill_now(at, Pattern::Word(value), 4 * count)
+        copies::fill_now(at, FillPattern::Word(value), 4 * count)
     }
 
     fn aclrtMemsetD32Async(address: Address, room: usize, value: u32, count: usize, stream: Handle) {
         let at = checked(address, room, count.saturating_mul(4))?;
-        copies::fill(&*current::submitting(stream)?, at, Pattern::Word(value), 4 * count)
+        copies::fill(&*current::submitting(stream)?, at, FillPattern::Word(value), 4 * count)
     }
 
     fn aclrtMemcpy2d(to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, kind: u32) {
@@ -69,7 +69,7 @@ api! {
             Refusal::value(format!("{bytes} bytes are no whole number of elements"))
         })?;
         for address in [to, from] {
-            require(places::device_of(address, bytes)?.is_some(), || {
+            require(memory_map::device_of(address, bytes)?.is_some(), || {
                 Refusal::value(format!("{address:#x} is no address of a device"))
             })?;
         }
@@ -84,7 +84,7 @@ fn checked(address: Address, room: usize, count: usize) -> Answer<usize> {
         Refusal::value(format!("{count} bytes do not fit the {room} of the target"))
     })?;
     check_extent(at, count)?;
-    places::device_of(at, count)?;
+    memory_map::device_of(at, count)?;
     Ok(at)
 }
 

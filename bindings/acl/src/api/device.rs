@@ -21,8 +21,8 @@ api! {
     }
 
     fn aclrtGetDevice(device: Out<i32>) {
-        let place = device.place("device")?;
-        place.set(current::context()?.open.index);
+        let output = device.required("device")?;
+        output.set(current::context()?.open.index);
         Ok(())
     }
 
@@ -32,8 +32,8 @@ api! {
 
     fn aclrtGetPrimaryCtxState(device: i32, flags: Out<u32>, active: Out<i32>) {
         let is_active = fleet::with_primary(device, |primary| primary.context.is_some())?;
-        if let Some(place) = flags.optional() {
-            place.set(0);
+        if let Some(output) = flags.optional() {
+            output.set(0);
         }
         active.put("active", i32::from(is_active))
     }

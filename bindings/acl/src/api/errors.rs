@@ -1,6 +1,6 @@
 //! Errors of the calling thread.
 //!
-//! These functions do not go through `common/entry.rs`: what a call does there to tell of a failure would change what they tell, and
+//! These functions do not go through `common/entry.rs`: the error handling there would change the errors that they return, and
 //! they say in a child of `fork` why its calls fail. No fault can be asked for.
 
 use std::ffi::c_char;

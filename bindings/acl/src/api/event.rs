@@ -65,20 +65,20 @@ api! {
     }
 
     fn aclrtQueryEventStatus(event: Handle, status: Out<u32>) {
-        let place = status.place("status")?;
-        place.set(u32::from(checked(event)?.is_complete()?));
+        let output = status.required("status")?;
+        output.set(u32::from(checked(event)?.is_complete()?));
         Ok(())
     }
 
     fn aclrtQueryEvent(event: Handle, status: Out<u32>) {
-        let place = status.place("status")?;
-        place.set(u32::from(!checked(event)?.is_complete()?));
+        let output = status.required("status")?;
+        output.set(u32::from(!checked(event)?.is_complete()?));
         Ok(())
     }
 
     fn aclrtQueryEventWaitStatus(event: Handle, status: Out<u32>) {
-        let place = status.place("status")?;
-        place.set(u32::from(!checked(event)?.was_waited_for()));
+        let output = status.required("status")?;
+        output.set(u32::from(!checked(event)?.was_waited_for()));
         Ok(())
     }
 
@@ -92,25 +92,25 @@ api! {
     }
 
     fn aclrtEventElapsedTime(milliseconds: Out<f32>, start: Handle, end: Handle) {
-        let place = milliseconds.place("milliseconds")?;
+        let output = milliseconds.required("milliseconds")?;
         let (start, end) = (checked(start)?.time()?, checked(end)?.time()?);
         let elapsed = end.as_secs_f64() - start.as_secs_f64();
         #[expect(clippy::cast_possible_truncation, reason = "the interface has a float")]
-        place.set((1000.0 * elapsed) as f32);
+        output.set((1000.0 * elapsed) as f32);
         Ok(())
     }
 
     fn aclrtEventGetTimestamp(event: Handle, microseconds: Out<u64>) {
-        let place = microseconds.place("microseconds")?;
+        let output = microseconds.required("microseconds")?;
         let time: Duration = checked(event)?.time()?;
-        place.set(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
+        output.set(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
         Ok(())
     }
 }
 
 fn make(event: Out<Handle>, style: Style, flags: u32) -> Answer {
-    let place = event.place("event")?;
-    place.set(Event::open(&current::context()?.open, style, flags, None)?);
+    let output = event.required("event")?;
+    output.set(Event::open(&current::context()?.open, style, flags, None)?);
     Ok(())
 }
 

@@ -6,22 +6,22 @@ use crate::common::codes;
 use crate::common::entry::api;
 use crate::common::refusal::{Refusal, require};
 use crate::common::table::Handle;
-use crate::device::kernel::{self, Cores};
+use crate::device::kernel::{self, TargetCores};
 use crate::device::launches::Passed;
 use crate::device::parameters::{MAX_PARAMETERS, Parameters};
 use crate::device::{current, host_functions};
 
 api! {
     fn ptoAclKernelFromFunction(name: Text, entry: Address, cores: u32, function: Out<Handle>) {
-        let place = function.place("function")?;
+        let output = function.required("function")?;
         let name = name.read("name")?;
         let entry = entry.required("entry")?;
         let kind = match cores {
-            0 => Cores::Cube,
-            1 => Cores::Vector,
+            0 => TargetCores::Cube,
+            1 => TargetCores::Vector,
             _ => return Err(Refusal::argument(format!("there is no kind {cores} of cores; there are 0 (cube) and 1 (vector)"))),
         };
-        place.set(kernel::of_function(&name, entry, kind)?);
+        output.set(kernel::of_function(&name, entry, kind)?);
         Ok(())
     }
 

@@ -23,8 +23,8 @@ api! {
 
     fn aclFinalizeReference(left: Out<u64>) {
         let count = starts::finalise_once()?;
-        if let Some(place) = left.optional() {
-            place.set(count);
+        if let Some(output) = left.optional() {
+            output.set(count);
         }
         Ok(())
     }
@@ -37,7 +37,7 @@ api! {
 
     fn aclsysGetVersionStr(package: Text, version: Out<u8>) {
         package.read("package")?;
-        put_text(&version.place("version")?, 128, env!("CARGO_PKG_VERSION"))
+        put_text(&version.required("version")?, 128, env!("CARGO_PKG_VERSION"))
     }
 
     fn aclsysGetVersionNum(package: Text, version: Out<i32>) {

@@ -9,7 +9,7 @@ use crate::common::notes::{Note, Noted as _, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
-use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
+use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, KernelFunction};
 use crate::device::parameters::MAX_PARAMETERS;
 use crate::device::{current, launches};
 
@@ -26,7 +26,7 @@ struct Config {
 
 impl Pointee for Config {}
 
-/// `aclrtPlaceHolderInfo`: the word at `address_offset` becomes the address of what stands at `data_offset`.
+/// `aclrtPlaceHolderInfo`: the word at `address_offset` becomes the address of the data at `data_offset`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct PlaceHolder {
@@ -57,7 +57,7 @@ api! {
         let arguments = arguments.list("arguments", bytes)?;
         let holders = holders.list("holders", count)?;
         let holders = holders.iter().map(|holder| (holder.address_offset as usize, holder.data_offset as usize));
-        let arguments = launches::with_places(&arguments, holders)?;
+        let arguments = launches::with_placeholders(&arguments, holders)?;
         launch(function, blocks, arguments, stream)
     }
 
@@ -69,33 +69,33 @@ api! {
     }
 
     fn aclrtKernelArgsInit(function: Handle, arguments: Out<Handle>) {
-        let place = arguments.place("arguments")?;
+        let output = arguments.required("arguments")?;
         checked(function)?;
-        place.set(kernel::new_arguments());
+        output.set(kernel::new_arguments());
         Ok(())
     }
 
     fn aclrtKernelArgsAppend(arguments: Handle, value: In<u8>, bytes: usize, parameter: Out<usize>) {
-        let place = parameter.place("parameter")?;
+        let output = parameter.required("parameter")?;
         require(bytes > 0, || Refusal::argument("the size is 0; append one byte at least"))?;
         let value = value.list("value", bytes)?;
-        place.set(list(arguments)?.append(value)?);
+        output.set(list(arguments)?.append(value)?);
         Ok(())
     }
 
     fn aclrtKernelArgsAppendPlaceHolder(arguments: Handle, parameter: Out<usize>) {
-        let place = parameter.place("parameter")?;
-        place.set(list(arguments)?.append_place()?);
+        let output = parameter.required("parameter")?;
+        output.set(list(arguments)?.append_placeholder()?);
         Ok(())
     }
 
     fn aclrtKernelArgsGetPlaceHolderBuffer(arguments: Handle, parameter: usize, bytes: usize, buffer: Out<Address>) {
-        let place = buffer.place("buffer")?;
+        let output = buffer.required("buffer")?;
         require(bytes > 0, || Refusal::argument("the size is 0; ask for one byte at least"))?;
         require(bytes <= MAX_BUFFER, || {
             Refusal::value(format!("{bytes} bytes for a parameter; a buffer has {MAX_BUFFER} at most"))
         })?;
-        place.set(Address::of(list(arguments)?.buffer(parameter, bytes)?));
+        output.set(Address::of(list(arguments)?.buffer(parameter, bytes)?));
         Ok(())
     }
 
@@ -110,32 +110,32 @@ api! {
     }
 
     fn aclrtFunctionGetParamCount(function: Handle, count: Out<usize>) {
-        let place = count.place("count")?;
+        let output = count.required("count")?;
         let function = looked_up(function)?;
-        place.set(function.declaration.get(function.name())?.count());
+        output.set(function.declaration.get(function.name())?.count());
         Ok(())
     }
 
     fn aclrtFunctionGetParamInfo(function: Handle, index: usize, offset: Out<usize>, size: Out<usize>) {
-        let places = (offset.optional(), size.optional());
-        require(places.0.is_some() || places.1.is_some(), || {
+        let outputs = (offset.optional(), size.optional());
+        require(outputs.0.is_some() || outputs.1.is_some(), || {
             Refusal::argument("offset and size are null; pass a pointer for one of them")
         })?;
         let function = looked_up(function)?;
-        let (offset, size) = function.declaration.get(function.name())?.place(index)?;
-        if let Some(place) = places.0 {
-            place.set(offset);
+        let (offset, size) = function.declaration.get(function.name())?.extent(index)?;
+        if let Some(output) = outputs.0 {
+            output.set(offset);
         }
-        if let Some(place) = places.1 {
-            place.set(size);
+        if let Some(output) = outputs.1 {
+            output.set(size);
         }
         Ok(())
     }
 
     fn aclrtGetFunctionName(function: Handle, room: u32, name: Out<u8>) {
-        let place = name.place("name")?;
+        let output = name.required("name")?;
         let function = checked(function)?;
-        crate::common::argument::put_text(&place, room as usize, function.name())
+        crate::common::argument::put_text(&output, room as usize, function.name())
     }
 }
 
@@ -182,22 +182,22 @@ extern "C" fn aclrtLaunchKernelWithArgsArray(
 }
 
 /// The words that a kernel's arguments are, where the program passes a pointer to each of them.
-fn words_of_array(function: &Function, arguments: &In<usize>) -> Answer<Vec<u64>> {
+fn words_of_array(function: &KernelFunction, arguments: &In<usize>) -> Answer<Vec<u64>> {
     let parameters = function.declaration.get(function.name())?;
-    let places = arguments.list("arguments", parameters.count())?;
+    let addresses = arguments.list("arguments", parameters.count())?;
     parameters.gather(|index, size| {
-        In::<u8>::at(places[index]).list(&format!("arguments[{index}]"), size)
+        In::<u8>::at(addresses[index]).list(&format!("arguments[{index}]"), size)
     })
 }
 
 /// The function of a handle, to keep.
-pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
+pub(super) fn checked(function: Handle) -> Answer<Arc<KernelFunction>> {
     looked_up(function).map(Arc::clone)
 }
 
 /// The function of a handle.
 #[inline]
-fn looked_up(function: Handle) -> Answer<&'static Arc<Function>> {
+fn looked_up(function: Handle) -> Answer<&'static Arc<KernelFunction>> {
     require(function != 0, || Refusal::argument("function is null; pass a kernel function"))?;
     FUNCTIONS.look(function)
 }

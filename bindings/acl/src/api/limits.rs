@@ -12,8 +12,8 @@ use crate::device::{current, fleet, limits};
 
 api! {
     fn aclrtGetDeviceResLimit(device: i32, kind: u32, value: Out<u32>) {
-        let place = value.place("value")?;
-        place.set(of_device(device, index(kind)?)?);
+        let output = value.required("value")?;
+        output.set(of_device(device, index(kind)?)?);
         Ok(())
     }
 
@@ -31,11 +31,11 @@ api! {
     }
 
     fn aclrtGetStreamResLimit(stream: Handle, kind: u32, value: Out<u32>) {
-        let place = value.place("value")?;
+        let output = value.required("value")?;
         let kind = index(kind)?;
         let stream = current::asked(stream)?;
         let own = stream.attributes().limits[kind];
-        place.set(own.map_or_else(|| of_device(stream.context.open.index, kind), Ok)?);
+        output.set(own.map_or_else(|| of_device(stream.context.open.index, kind), Ok)?);
         Ok(())
     }
 
@@ -65,19 +65,19 @@ api! {
     }
 
     fn aclrtGetResInCurrentThread(kind: u32, value: Out<u32>) {
-        let place = value.place("value")?;
+        let output = value.required("value")?;
         let kind = index(kind)?;
         let context = current::context()?;
         let used = thread::with(|thread| thread.limits_of).and_then(|stream| STREAMS.find(stream));
         let own = used.and_then(|stream| stream.attributes().limits[kind]);
-        place.set(own.map_or_else(|| of_device(context.open.index, kind), Ok)?);
+        output.set(own.map_or_else(|| of_device(context.open.index, kind), Ok)?);
         Ok(())
     }
 
     fn aclrtSetOpExecuteTimeOutV2(microseconds: u64, real: Out<u64>) {
-        let place = real.place("real")?;
+        let output = real.required("real")?;
         let held = limits::set_operator_time(Duration::from_micros(microseconds));
-        place.set(u64::try_from(held.as_micros()).unwrap_or(u64::MAX));
+        output.set(u64::try_from(held.as_micros()).unwrap_or(u64::MAX));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use crate::common::argument::{Address, In, Out};
 use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::device::places::{self, Purpose};
+use crate::device::memory_map::{self, Purpose};
 use crate::device::settings::settings;
 use crate::device::virtual_memory::Location;
 use crate::device::{current, fleet, mapping};
@@ -67,13 +67,13 @@ api! {
     }
 
     fn aclrtFree(address: Address) {
-        places::free(address.required("address")?, Purpose::Memory)
+        memory_map::free(address.required("address")?, Purpose::Memory)
     }
 
     fn aclrtFreeWithDevSync(address: Address) {
         let at = address.required("address")?;
         current::synchronize_device(None)?;
-        places::free(at, Purpose::Memory)
+        memory_map::free(at, Purpose::Memory)
     }
 
     fn aclrtMallocHost(address: Out<Address>, bytes: usize) {
@@ -86,20 +86,20 @@ api! {
     }
 
     fn aclrtFreeHost(address: Address) {
-        places::free_pinned(address.required("address")?)
+        memory_map::free_pinned(address.required("address")?)
     }
 
     fn aclrtFreeHostWithDevSync(address: Address) {
         let at = address.required("address")?;
         current::synchronize_device(None)?;
-        places::free_pinned(at)
+        memory_map::free_pinned(at)
     }
 
     fn aclrtHostRegister(address: Address, bytes: u64, kind: u32, device: Out<Address>) {
-        let place = device.place("device")?;
+        let output = device.required("device")?;
         require(matches!(kind, 0 | 4 | 8), || Refusal::argument(format!("there is no kind {kind} of registered memory")))?;
         let at = register(address, bytes)?;
-        place.set(Address::of(at));
+        output.set(Address::of(at));
         Ok(())
     }
 
@@ -111,23 +111,23 @@ api! {
     }
 
     fn aclrtHostUnregister(address: Address) {
-        places::unregister(address.required("address")?)
+        memory_map::unregister(address.required("address")?)
     }
 
     fn aclrtHostGetDevicePointer(address: Address, device: Out<Address>, flags: u32) {
-        let place = device.place("device")?;
+        let output = device.required("device")?;
         require(flags == 0, || Refusal::argument("flag is reserved; pass 0"))?;
         let at = address.required("address")?;
-        require(places::is_pinned(at, 1), || {
+        require(memory_map::is_pinned(at, 1), || {
             Refusal::value(format!("{at:#x} is not registered; register it first"))
         })?;
-        place.set(address);
+        output.set(address);
         Ok(())
     }
 
     fn aclrtGetMemInfo(attribute: u32, free: Out<usize>, total: Out<usize>) {
-        let free = free.place("free")?;
-        let total = total.place("total")?;
+        let free = free.required("free")?;
+        let total = total.required("total")?;
         require(attribute <= 17, || Refusal::argument(format!("there is no memory of attribute {attribute}")))?;
         let open = current::open()?;
         let (all, used) = (settings().memory, open.usage().0);
@@ -139,29 +139,29 @@ api! {
     }
 
     fn aclrtGetMemUsageInfo(device: i32, usages: Out<Usage>, room: usize, count: Out<usize>) {
-        let place = usages.place("usages")?;
-        let count = count.place("count")?;
+        let output = usages.required("usages")?;
+        let count = count.required("count")?;
         require(room > 0, || Refusal::argument("there is room for no entry; pass one at least"))?;
         let (now, peak) = fleet::open(device)?.usage();
         let mut name = [0; 32];
         name[..7].copy_from_slice(b"runtime");
-        place.set_at(0, Usage { name, now, peak, reserve: [0; 8] });
+        output.set_at(0, Usage { name, now, peak, reserve: [0; 8] });
         count.set(1);
         Ok(())
     }
 
     fn aclrtPointerGetAttributes(address: Address, attributes: Out<Attributes>) {
-        let place = attributes.place("attributes")?;
+        let output = attributes.required("attributes")?;
         let at = address.required("address")?;
         let location = match fleet::owner(at) {
-            Some(open) if places::block_at(at).is_some() => {
+            Some(open) if memory_map::block_at(at).is_some() => {
                 Location { id: open.index.cast_unsigned(), kind: 1 }
             }
-            _ if places::is_pinned(at, 1) => Location { id: 0, kind: 0 },
+            _ if memory_map::is_pinned(at, 1) => Location { id: 0, kind: 0 },
             _ => Location { id: 0, kind: 2 },
         };
         let page = if location.kind == 2 { 0 } else { u32::try_from(mapping::PAGE).unwrap_or(0) };
-        place.set(Attributes { location, page, reserve: [0; 4] });
+        output.set(Attributes { location, page, reserve: [0; 4] });
         Ok(())
     }
 
@@ -178,23 +178,24 @@ api! {
 fn coherent(address: Address, bytes: usize) -> Answer {
     let at = address.required("address")?;
     require(bytes > 0, || Refusal::argument("the size is 0; pass one byte at least"))?;
-    places::device_of(at, bytes).map(drop)
+    memory_map::device_of(at, bytes).map(drop)
 }
 
 fn allocate(address: Out<Address>, bytes: usize, policy: u32) -> Answer {
-    let place = address.place("address")?;
+    let output = address.required("address")?;
     let base = policy & 0xFF;
     require(base <= 7 && policy & !0x10_11FF == 0, || {
         Refusal::argument(format!("there is no policy {policy:#x} of allocation"))
     })?;
-    place.set(Address::of(places::allocate(&current::open()?, bytes, Purpose::Memory)?.address));
+    output
+        .set(Address::of(memory_map::allocate(&current::open()?, bytes, Purpose::Memory)?.address));
     Ok(())
 }
 
 fn allocate_host(address: Out<Address>, bytes: usize) -> Answer {
-    let place = address.place("address")?;
+    let output = address.required("address")?;
     current::open()?;
-    place.set(Address::of(places::allocate_pinned(bytes)?));
+    output.set(Address::of(memory_map::allocate_pinned(bytes)?));
     Ok(())
 }
 
@@ -205,7 +206,7 @@ fn register(address: Address, bytes: u64) -> Answer<usize> {
         Refusal::value(format!("{at:#x} does not begin a page of {} bytes", mapping::PAGE))
     })?;
     current::open()?;
-    places::register(at, size(bytes))?;
+    memory_map::register(at, size(bytes))?;
     Ok(at)
 }
 

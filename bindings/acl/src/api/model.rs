@@ -10,45 +10,45 @@ use crate::device::{current, models};
 
 api! {
     fn aclmdlLoadFromFile(path: Text, model: Out<u32>) {
-        let place = model.place("model")?;
-        place.set(models::load(from_file(&path)?)?);
+        let output = model.required("model")?;
+        output.set(models::load(from_file(&path)?)?);
         Ok(())
     }
 
     fn aclmdlLoadFromMem(bytes: In<u8>, count: usize, model: Out<u32>) {
-        let place = model.place("model")?;
-        place.set(models::load(from_memory(&bytes, count)?)?);
+        let output = model.required("model")?;
+        output.set(models::load(from_memory(&bytes, count)?)?);
         Ok(())
     }
 
     fn aclmdlLoadFromFileWithMem(path: Text, model: Out<u32>, work: Address, work_bytes: usize, weights: Address, weight_bytes: usize) {
-        let place = model.place("model")?;
+        let output = model.required("model")?;
         let program = from_file(&path)?;
         check_room(&program, [(work, work_bytes), (weights, weight_bytes)])?;
-        place.set(models::load(program)?);
+        output.set(models::load(program)?);
         Ok(())
     }
 
     fn aclmdlLoadFromMemWithMem(bytes: In<u8>, count: usize, model: Out<u32>, work: Address, work_bytes: usize, weights: Address,
         weight_bytes: usize) {
-        let place = model.place("model")?;
+        let output = model.required("model")?;
         let program = from_memory(&bytes, count)?;
         check_room(&program, [(work, work_bytes), (weights, weight_bytes)])?;
-        place.set(models::load(program)?);
+        output.set(models::load(program)?);
         Ok(())
     }
 
     fn aclmdlQuerySize(path: Text, work: Out<usize>, weights: Out<usize>) {
-        let places = [work.place("workSize")?, weights.place("weightSize")?];
+        let outputs = [work.required("workSize")?, weights.required("weightSize")?];
         let sizes = model::sizes(&from_file(&path)?);
-        places.into_iter().zip(sizes).for_each(|(place, bytes)| place.set(bytes));
+        outputs.into_iter().zip(sizes).for_each(|(output, bytes)| output.set(bytes));
         Ok(())
     }
 
     fn aclmdlQuerySizeFromMem(bytes: In<u8>, count: usize, work: Out<usize>, weights: Out<usize>) {
-        let places = [work.place("workSize")?, weights.place("weightSize")?];
+        let outputs = [work.required("workSize")?, weights.required("weightSize")?];
         let sizes = model::sizes(&from_memory(&bytes, count)?);
-        places.into_iter().zip(sizes).for_each(|(place, bytes)| place.set(bytes));
+        outputs.into_iter().zip(sizes).for_each(|(output, bytes)| output.set(bytes));
         Ok(())
     }
 

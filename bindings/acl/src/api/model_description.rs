@@ -11,7 +11,7 @@ use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::model;
-use crate::device::model_description::{self, Description, Side, Sides};
+use crate::device::model_description::{self, ModelDescription, ModelSide, Sides};
 
 /// Dimensions of `aclmdlIODims`.
 const MAX_DIMS: usize = 128;
@@ -34,29 +34,29 @@ const _: () = assert!(size_of::<Dims>() == 1160);
 values! {
     fn aclmdlCreateDesc() -> Handle, 0, { Ok(model_description::create()) }
 
-    fn aclmdlGetNumInputs(description: Handle) -> usize, 0, { Ok(sides(description)?.of(Side::Inputs).len()) }
+    fn aclmdlGetNumInputs(description: Handle) -> usize, 0, { Ok(sides(description)?.of(ModelSide::Inputs).len()) }
 
-    fn aclmdlGetNumOutputs(description: Handle) -> usize, 0, { Ok(sides(description)?.of(Side::Outputs).len()) }
+    fn aclmdlGetNumOutputs(description: Handle) -> usize, 0, { Ok(sides(description)?.of(ModelSide::Outputs).len()) }
 
-    fn aclmdlGetInputSizeByIndex(description: Handle, index: usize) -> usize, 0, { bytes(description, Side::Inputs, index) }
+    fn aclmdlGetInputSizeByIndex(description: Handle, index: usize) -> usize, 0, { bytes(description, ModelSide::Inputs, index) }
 
-    fn aclmdlGetOutputSizeByIndex(description: Handle, index: usize) -> usize, 0, { bytes(description, Side::Outputs, index) }
+    fn aclmdlGetOutputSizeByIndex(description: Handle, index: usize) -> usize, 0, { bytes(description, ModelSide::Outputs, index) }
 
     fn aclmdlGetInputNameByIndex(description: Handle, index: usize) -> *const c_char, ptr::null(), {
-        name(description, Side::Inputs, index)
+        name(description, ModelSide::Inputs, index)
     }
 
     fn aclmdlGetOutputNameByIndex(description: Handle, index: usize) -> *const c_char, ptr::null(), {
-        name(description, Side::Outputs, index)
+        name(description, ModelSide::Outputs, index)
     }
 
-    fn aclmdlGetInputFormat(description: Handle, index: usize) -> i32, -1, { format(description, Side::Inputs, index) }
+    fn aclmdlGetInputFormat(description: Handle, index: usize) -> i32, -1, { format(description, ModelSide::Inputs, index) }
 
-    fn aclmdlGetOutputFormat(description: Handle, index: usize) -> i32, -1, { format(description, Side::Outputs, index) }
+    fn aclmdlGetOutputFormat(description: Handle, index: usize) -> i32, -1, { format(description, ModelSide::Outputs, index) }
 
-    fn aclmdlGetInputDataType(description: Handle, index: usize) -> i32, -1, { data_type(description, Side::Inputs, index) }
+    fn aclmdlGetInputDataType(description: Handle, index: usize) -> i32, -1, { data_type(description, ModelSide::Inputs, index) }
 
-    fn aclmdlGetOutputDataType(description: Handle, index: usize) -> i32, -1, { data_type(description, Side::Outputs, index) }
+    fn aclmdlGetOutputDataType(description: Handle, index: usize) -> i32, -1, { data_type(description, ModelSide::Outputs, index) }
 }
 
 api! {
@@ -78,27 +78,27 @@ api! {
     }
 
     fn aclmdlGetInputDims(description: Handle, index: usize, dims: Out<Dims>) {
-        put_dims(description, Side::Inputs, index, dims)
+        put_dims(description, ModelSide::Inputs, index, dims)
     }
 
     fn aclmdlGetInputDimsV2(description: Handle, index: usize, dims: Out<Dims>) {
-        put_dims(description, Side::Inputs, index, dims)
+        put_dims(description, ModelSide::Inputs, index, dims)
     }
 
     fn aclmdlGetOutputDims(description: Handle, index: usize, dims: Out<Dims>) {
-        put_dims(description, Side::Outputs, index, dims)
+        put_dims(description, ModelSide::Outputs, index, dims)
     }
 
     fn aclmdlGetCurOutputDims(description: Handle, index: usize, dims: Out<Dims>) {
-        put_dims(description, Side::Outputs, index, dims)
+        put_dims(description, ModelSide::Outputs, index, dims)
     }
 
     fn aclmdlGetInputIndexByName(description: Handle, name: Text, index: Out<usize>) {
-        put_index(description, Side::Inputs, &name, index)
+        put_index(description, ModelSide::Inputs, &name, index)
     }
 
     fn aclmdlGetOutputIndexByName(description: Handle, name: Text, index: Out<usize>) {
-        put_index(description, Side::Outputs, &name, index)
+        put_index(description, ModelSide::Outputs, &name, index)
     }
 }
 
@@ -109,7 +109,7 @@ fn named(description: Handle) -> Answer<Handle> {
     Ok(description)
 }
 
-fn checked(description: Handle) -> Answer<Arc<Description>> {
+fn checked(description: Handle) -> Answer<Arc<ModelDescription>> {
     model_description::get(named(description)?)
 }
 
@@ -117,25 +117,25 @@ fn sides(description: Handle) -> Answer<Arc<Sides>> {
     model_description::sides(named(description)?)
 }
 
-fn bytes(description: Handle, side: Side, index: usize) -> Answer<usize> {
+fn bytes(description: Handle, side: ModelSide, index: usize) -> Answer<usize> {
     Ok(sides(description)?.tensor(side, index)?.bytes())
 }
 
-fn name(description: Handle, side: Side, index: usize) -> Answer<*const c_char> {
+fn name(description: Handle, side: ModelSide, index: usize) -> Answer<*const c_char> {
     // The description keeps the text.
     Ok(sides(description)?.tensor(side, index)?.name.as_ptr())
 }
 
-fn format(description: Handle, side: Side, index: usize) -> Answer<i32> {
+fn format(description: Handle, side: ModelSide, index: usize) -> Answer<i32> {
     Ok(sides(description)?.tensor(side, index)?.format())
 }
 
-fn data_type(description: Handle, side: Side, index: usize) -> Answer<i32> {
+fn data_type(description: Handle, side: ModelSide, index: usize) -> Answer<i32> {
     Ok(sides(description)?.tensor(side, index)?.data_type())
 }
 
-fn put_dims(description: Handle, side: Side, index: usize, place: Out<Dims>) -> Answer {
-    let place = place.place("dims")?;
+fn put_dims(description: Handle, side: ModelSide, index: usize, output: Out<Dims>) -> Answer {
+    let output = output.required("dims")?;
     let sides = sides(description)?;
     let tensor = sides.tensor(side, index)?;
     let mut dims =
@@ -153,17 +153,17 @@ fn put_dims(description: Handle, side: Side, index: usize, place: Out<Dims>) -> 
     for (to, extent) in dims.dims.iter_mut().zip(&tensor.described.shape) {
         *to = i64::try_from(*extent).unwrap_or(i64::MAX);
     }
-    place.set(dims);
+    output.set(dims);
     Ok(())
 }
 
-fn put_index(description: Handle, side: Side, name: &Text, index: Out<usize>) -> Answer {
-    let place = index.place("index")?;
+fn put_index(description: Handle, side: ModelSide, name: &Text, index: Out<usize>) -> Answer {
+    let output = index.required("index")?;
     let name = name.read("name")?;
     let sides = sides(description)?;
     let tensors = sides.of(side);
     let found = tensors.iter().position(|tensor| tensor.described.name == name);
-    place.set(found.ok_or_else(|| {
+    output.set(found.ok_or_else(|| {
         let known: Vec<&str> =
             tensors.iter().map(|tensor| tensor.described.name.as_str()).collect();
         Refusal::argument(format!(

@@ -11,13 +11,13 @@ use crate::common::notes::{Note, Noted};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::notify::{self, Notify};
-use crate::device::{current, places};
+use crate::device::{current, memory_map};
 
 api! {
     fn aclrtCreateNotify(notify: Out<Handle>, flags: u64) {
-        let place = notify.place("notify")?;
+        let output = notify.required("notify")?;
         require(flags <= 1, || Refusal::argument(format!("flags {flags:#x} have unknown bits")))?;
-        place.set(notify::create()?);
+        output.set(notify::create()?);
         Ok(())
     }
 
@@ -36,23 +36,23 @@ api! {
     }
 
     fn aclrtGetNotifyId(notify: Handle, id: Out<u32>) {
-        let place = id.place("id")?;
+        let output = id.required("id")?;
         checked(notify)?;
-        place.set(u32::try_from(notify >> 4 & 0xFFFF_FFFF).unwrap_or(0));
+        output.set(u32::try_from(notify >> 4 & 0xFFFF_FFFF).unwrap_or(0));
         Ok(())
     }
 
     fn aclrtNotifyGetExportKey(notify: Handle, text: Out<u8>, room: usize, flags: u64) {
-        let place = text.place("key")?;
+        let output = text.required("key")?;
         require(room >= 65, || Refusal::value(format!("the key needs 65 bytes, and there are {room}")))?;
         require(matches!(flags, 0 | 2), || Refusal::argument(format!("flags {flags:#x} have unknown bits")))?;
-        put_text(&place, room, &checked(notify)?.export(readers(flags == 2))?)
+        put_text(&output, room, &checked(notify)?.export(readers(flags == 2))?)
     }
 
     fn aclrtNotifyImportByKey(notify: Out<Handle>, text: Text, flags: u64) {
-        let place = notify.place("notify")?;
+        let output = notify.required("notify")?;
         require(matches!(flags, 0 | 2), || Refusal::argument(format!("flags {flags:#x} have unknown bits")))?;
-        place.set(notify::import(&text.read("key")?)?);
+        output.set(notify::import(&text.read("key")?)?);
         Ok(())
     }
 
@@ -77,18 +77,18 @@ api! {
     }
 
     fn aclrtIpcGetEventHandle(event: Handle, handle: Out<[u8; 64]>) {
-        let place = handle.place("handle")?;
+        let output = handle.required("handle")?;
         let text = notify::export_event(&*super::event::checked(event)?)?;
         let mut bytes = [0; 64];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
-        place.set(bytes);
+        output.set(bytes);
         Ok(())
     }
 
     fn aclrtIpcOpenEventHandle(handle: EventKey, event: Out<Handle>) {
-        let place = event.place("event")?;
+        let output = event.required("event")?;
         let text = String::from_utf8_lossy(&handle.0);
-        place.set(notify::import_event(text.trim_end_matches('\0'))?);
+        output.set(notify::import_event(text.trim_end_matches('\0'))?);
         Ok(())
     }
 }
@@ -118,7 +118,7 @@ fn word(address: Address) -> Answer<usize> {
     require(at.is_multiple_of(8), || {
         Refusal::new(codes::BAD_VALUE, format!("{at:#x} is not a multiple of 8"))
     })?;
-    require(places::device_of(at, 8)?.is_some(), || {
+    require(memory_map::device_of(at, 8)?.is_some(), || {
         Refusal::value(format!("{at:#x} is no address of a device"))
     })?;
     Ok(at)

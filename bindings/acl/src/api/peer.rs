@@ -7,9 +7,9 @@ use crate::device::{current, fleet, peer as access};
 
 api! {
     fn aclrtDeviceCanAccessPeer(can: Out<i32>, device: i32, peer: i32) {
-        let place = can.place("can")?;
+        let output = can.required("can")?;
         check(device, peer)?;
-        place.set(1);
+        output.set(1);
         Ok(())
     }
 
@@ -27,9 +27,9 @@ api! {
     }
 
     fn aclrtDevicePeerAccessStatus(device: i32, peer: i32, status: Out<i32>) {
-        let place = status.place("status")?;
+        let output = status.required("status")?;
         check(device, peer)?;
-        place.set(i32::from(access::is_enabled(device, peer)));
+        output.set(i32::from(access::is_enabled(device, peer)));
         Ok(())
     }
 }

@@ -94,7 +94,7 @@ api! {
         require(kind == 0, || {
             Refusal::argument(format!("there is no message of type {kind}; there is 0 (tensors of an operator)"))
         })?;
-        // The structure stands where another structure says. The system reads it, so that one that was never filled in ends nothing.
+        // Another structure has the address of this one. The system reads it, so that one that was never filled in ends nothing.
         let bytes = notes::look(operator as u64, 8 * OPERATOR_WORDS);
         let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
         let [name, kind, tensors, blocks, ..] = words[..] else {
@@ -108,8 +108,8 @@ api! {
     }
 
     fn aclprofRangeStart(stamp: Handle, range: Out<u32>) {
-        let place = range.place("range")?;
-        place.set(ranges::start(checked(stamp)?)?);
+        let output = range.required("range")?;
+        output.set(ranges::start(checked(stamp)?)?);
         Ok(())
     }
 

@@ -10,14 +10,14 @@ use crate::common::table::Handle;
 use crate::device::current;
 use crate::device::event::EVENTS;
 
-/// Tells the library of entry points which table of functions this plug-in has.
+/// Returns the version of the table of functions of this plug-in, for the library of entry points.
 // SAFETY: no other function of the plug-in has the name.
 #[unsafe(no_mangle)]
 extern "C" fn ptoAclPlugin() -> u32 {
     pto_acl_interface::PLUGIN_VERSION
 }
 
-/// The library of entry points tells of a call that it refuses.
+/// The library of entry points reports a call that it refuses.
 // SAFETY: no other function of the plug-in has the name.
 #[unsafe(no_mangle)]
 extern "C" fn ptoAclRefused(call: *const c_char, code: i32, text: *const c_char) -> i32 {
@@ -36,7 +36,7 @@ api! {
         EVENTS.take(event).map(drop)
     }
 
-    fn rtsBinaryLoadFromFile(path: Text, options: In<super::binary::Options>, binary: Out<Handle>) {
+    fn rtsBinaryLoadFromFile(path: Text, options: In<super::binary::LoadOptions>, binary: Out<Handle>) {
         super::binary::load_file(&path, &options, binary)
     }
 

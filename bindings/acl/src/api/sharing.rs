@@ -11,13 +11,13 @@ use crate::device::sharing::{self, Readers};
 
 api! {
     fn aclrtIpcMemGetExportKey(address: Address, bytes: usize, text: Out<u8>, room: usize, flags: u64) {
-        let place = text.place("key")?;
+        let output = text.required("key")?;
         let at = address.required("address")?;
         require(bytes > 0, || Refusal::argument("the size is 0; export one byte at least"))?;
         require(room >= 65, || Refusal::value(format!("the key needs 65 bytes, and there are {room}")))?;
         require(flags <= 1, || Refusal::argument(format!("flags {flags:#x} have unknown bits")))?;
         require(at.is_multiple_of(PAGE), || Refusal::value(format!("{at:#x} does not begin a page")))?;
-        put_text(&place, room, &sharing::export_block(at, bytes, readers(flags == 1))?)
+        put_text(&output, room, &sharing::export_block(at, bytes, readers(flags == 1))?)
     }
 
     fn aclrtIpcMemSetImportPid(text: Text, processes: In<i32>, count: usize) {
@@ -27,9 +27,9 @@ api! {
     }
 
     fn aclrtIpcMemImportByKey(address: Out<Address>, text: Text, flags: u64) {
-        let place = address.place("address")?;
+        let output = address.required("address")?;
         require(flags <= 1, || Refusal::argument(format!("flags {flags:#x} have unknown bits")))?;
-        place.set(Address::of(sharing::import_block(text.read("key")?)?));
+        output.set(Address::of(sharing::import_block(text.read("key")?)?));
         Ok(())
     }
 
@@ -38,24 +38,24 @@ api! {
     }
 
     fn aclrtMemExportToShareableHandle(memory: Handle, kind: u32, flags: u64, handle: Out<u64>) {
-        let place = handle.place("handle")?;
+        let output = handle.required("handle")?;
         require(matches!(kind, 0 | 2), || Refusal::argument(format!("there is no kind {kind} of handles")))?;
-        place.set(export(memory, flags)?);
+        output.set(export(memory, flags)?);
         Ok(())
     }
 
     fn aclrtMemExportToShareableHandleV2(memory: Handle, flags: u64, kind: u32, handle: Out<u64>) {
-        let place = handle.place("handle")?;
+        let output = handle.required("handle")?;
         require(kind != 2, || Refusal::unsupported("handles that several hosts share; use ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT"))?;
         require(kind == 1, || Refusal::argument(format!("there is no kind {kind} of handles")))?;
-        place.set(export(memory, flags)?);
+        output.set(export(memory, flags)?);
         Ok(())
     }
 
     fn aclrtMemImportFromShareableHandle(handle: u64, device: i32, memory: Out<Handle>) {
         fleet::check(device)?;
-        let place = memory.place("memory")?;
-        place.set(sharing::import_physical(handle)?);
+        let output = memory.required("memory")?;
+        output.set(sharing::import_physical(handle)?);
         Ok(())
     }
 
@@ -64,8 +64,8 @@ api! {
         require(kind == 1, || Refusal::argument(format!("there is no kind {kind} of handles")))?;
         require(flags == 0, || Refusal::argument("flags are reserved; pass 0"))?;
         let handle = handle.get("handle")?;
-        let place = memory.place("memory")?;
-        place.set(sharing::import_physical(handle)?);
+        let output = memory.required("memory")?;
+        output.set(sharing::import_physical(handle)?);
         Ok(())
     }
 

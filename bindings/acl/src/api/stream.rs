@@ -41,8 +41,8 @@ api! {
     }
 
     fn aclrtStreamQuery(stream: Handle, status: Out<u32>) {
-        let place = status.place("status")?;
-        place.set(u32::from(!current::asked(stream)?.is_idle()?));
+        let output = status.required("status")?;
+        output.set(u32::from(!current::asked(stream)?.is_idle()?));
         Ok(())
     }
 
@@ -57,28 +57,28 @@ api! {
     }
 
     fn aclrtStreamGetId(stream: Handle, id: Out<i32>) {
-        let place = id.place("id")?;
-        place.set(current::asked(stream)?.id);
+        let output = id.required("id")?;
+        output.set(current::asked(stream)?.id);
         Ok(())
     }
 
     fn aclrtStreamGetPriority(stream: Handle, priority: Out<u32>) {
-        let place = priority.place("priority")?;
-        place.set(current::asked(stream)?.priority);
+        let output = priority.required("priority")?;
+        output.set(current::asked(stream)?.priority);
         Ok(())
     }
 
     fn aclrtStreamGetFlags(stream: Handle, flags: Out<u32>) {
-        let place = flags.place("flags")?;
-        place.set(current::asked(stream)?.flags);
+        let output = flags.required("flags")?;
+        output.set(current::asked(stream)?.flags);
         Ok(())
     }
 
     fn aclrtSetStreamConfigOpt(config: Out<StreamConfig>, attribute: u32, value: In<u8>, bytes: usize) {
-        let place = config.place("config")?;
+        let output = config.required("config")?;
         require(bytes <= 8, || Refusal::value(format!("a value has {bytes} bytes; pass 4 or 8")))?;
         let value = number(&value.list("value", bytes)?)?;
-        let mut config = place.read();
+        let mut config = output.read();
         match (attribute, bytes) {
             (0, 8) => config.work = value,
             (1, 8) => config.work_bytes = value,
@@ -87,7 +87,7 @@ api! {
             (0..=3, _) => return Err(Refusal::value(format!("{bytes} bytes are no value of attribute {attribute}"))),
             _ => return Err(Refusal::argument(format!("there is no attribute {attribute} of a stream's configuration"))),
         }
-        place.set(config);
+        output.set(config);
         Ok(())
     }
 
@@ -114,8 +114,8 @@ fn number(bytes: &[u8]) -> Answer<usize> {
 }
 
 fn make(stream: Out<Handle>, priority: u32, flags: u32) -> Answer {
-    let place = stream.place("stream")?;
-    place.set(stream::make(&*current::context()?, priority, flags)?);
+    let output = stream.required("stream")?;
+    output.set(stream::make(&*current::context()?, priority, flags)?);
     Ok(())
 }
 

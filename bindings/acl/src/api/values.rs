@@ -10,7 +10,7 @@ values! {
     fn aclDataTypeSize(data: i32) -> usize, 0, { Ok(Element::of(data).map_or(0, Element::bytes)) }
 }
 
-/// Half precision as single precision. Every result is a number, none of which can stand for a failure: no fault can be asked for.
+/// Half precision as single precision. Every result is a valid number, so none can report a failure: no fault can be asked for.
 // SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 extern "C" fn aclFloat16ToFloat(half: u16) -> f32 {

@@ -5,22 +5,22 @@ use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::places::{self, GRANULARITY, Purpose};
+use crate::device::memory_map::{self, GRANULARITY, Purpose};
 use crate::device::virtual_memory::{self, Location, Property};
 use crate::device::{current, fleet};
 
 /// `aclrtMemAccessDesc`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Access {
+struct AccessDescription {
     flags: u32,
     location: Location,
     reserve: [u8; 12],
 }
 
-impl Pointee for Access {}
+impl Pointee for AccessDescription {}
 
-const _: () = assert!(size_of::<Access>() == 24);
+const _: () = assert!(size_of::<AccessDescription>() == 24);
 
 api! {
     fn aclrtMemGetAllocationGranularity(property: In<Property>, option: u32, bytes: Out<usize>) {
@@ -30,7 +30,7 @@ api! {
     }
 
     fn aclrtReserveMemAddress(address: Out<Address>, bytes: usize, alignment: usize, wanted: Address, flags: u64) {
-        let place = address.place("address")?;
+        let output = address.required("address")?;
         require(bytes > 0, || Refusal::argument("the size is 0; reserve one byte at least"))?;
         require(alignment == 0 || alignment.is_power_of_two() && alignment <= GRANULARITY, || {
             Refusal::argument(format!("the alignment {alignment} is reserved; pass 0"))
@@ -38,8 +38,8 @@ api! {
         require(flags <= 1, || Refusal::argument(format!("flags {flags:#x} have unknown bits")))?;
         // The address that is wanted is a wish: another one is given.
         let _ = wanted;
-        let block = places::allocate(&current::open()?, bytes, Purpose::Addresses)?;
-        place.set(Address::of(block.address));
+        let block = memory_map::allocate(&current::open()?, bytes, Purpose::Addresses)?;
+        output.set(Address::of(block.address));
         Ok(())
     }
 
@@ -49,7 +49,7 @@ api! {
     }
 
     fn aclrtMallocPhysical(handle: Out<Handle>, bytes: usize, property: In<Property>, flags: u64) {
-        let place = handle.place("handle")?;
+        let output = handle.required("handle")?;
         let property = property.get("property")?;
         checked(&property)?;
         require(bytes > 0, || Refusal::argument("the size is 0; pass a multiple of the granularity"))?;
@@ -57,7 +57,7 @@ api! {
         require(bytes.is_multiple_of(GRANULARITY), || {
             Refusal::value(format!("{bytes} bytes are no multiple of the granularity, {GRANULARITY}"))
         })?;
-        place.set(virtual_memory::allocate(bytes, property)?);
+        output.set(virtual_memory::allocate(bytes, property)?);
         Ok(())
     }
 
@@ -78,7 +78,7 @@ api! {
         virtual_memory::unmap(at)
     }
 
-    fn aclrtMemSetAccess(address: Address, bytes: usize, accesses: In<Access>, count: usize) {
+    fn aclrtMemSetAccess(address: Address, bytes: usize, accesses: In<AccessDescription>, count: usize) {
         let at = address.required("address")?;
         require(bytes > 0 && count > 0, || Refusal::argument("the size or the count is 0; name one access at least"))?;
         for access in accesses.list("accesses", count)? {
@@ -100,8 +100,8 @@ api! {
     }
 
     fn aclrtMemRetainAllocationHandle(address: Address, handle: Out<Handle>) {
-        let place = handle.place("handle")?;
-        place.set(virtual_memory::retain(address.required("address")?)?);
+        let output = handle.required("handle")?;
+        output.set(virtual_memory::retain(address.required("address")?)?);
         Ok(())
     }
 
@@ -111,11 +111,11 @@ api! {
 
     fn aclrtMemGetAddressRange(address: Address, base: Out<Address>, bytes: Out<usize>) {
         let at = address.required("address")?;
-        let block = places::block_at(at).ok_or_else(|| {
+        let block = memory_map::block_at(at).ok_or_else(|| {
             Refusal::value(format!("{at:#x} is in no block of a device"))
         })?;
-        if let Some(place) = base.optional() {
-            place.set(Address::of(block.address));
+        if let Some(output) = base.optional() {
+            output.set(Address::of(block.address));
         }
         bytes.put("bytes", block.bytes)
     }
@@ -128,7 +128,7 @@ fn checked(property: &Property) -> Answer {
     require(property.reserve == 0, || Refusal::argument("reserve is not 0; pass 0"))?;
     require(matches!(property.location.kind, 0 | 1 | 4), || {
         Refusal::argument(format!(
-            "there is no place of kind {} for physical memory",
+            "there is no location of kind {} for physical memory",
             property.location.kind
         ))
     })?;

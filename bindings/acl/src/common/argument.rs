@@ -9,56 +9,56 @@ use super::refusal::{Answer, Refusal, require};
 #[repr(transparent)]
 pub(crate) struct Out<T>(*mut T);
 
-/// A place that is not null.
-pub(crate) struct Place<T>(*mut T);
+/// A pointer to a result that is not null.
+pub(crate) struct OutPointer<T>(*mut T);
 
 impl<T> Out<T> {
-    /// Where the place is.
+    /// The address.
     pub(crate) fn address(&self) -> usize {
         self.0.expose_provenance()
     }
 
-    /// Checks the place, before anything is done.
-    pub(crate) fn place(self, name: &str) -> Answer<Place<T>> {
+    /// The pointer, which must not be null.
+    pub(crate) fn required(self, name: &str) -> Answer<OutPointer<T>> {
         require(!self.0.is_null(), || null(name))?;
-        Ok(Place(self.0))
+        Ok(OutPointer(self.0))
     }
 
-    /// The place; `None`: the caller does not want the result.
-    pub(crate) fn optional(self) -> Option<Place<T>> {
-        (!self.0.is_null()).then_some(Place(self.0))
+    /// The pointer; `None`: the caller does not want the result.
+    pub(crate) fn optional(self) -> Option<OutPointer<T>> {
+        (!self.0.is_null()).then_some(OutPointer(self.0))
     }
 
     /// Writes the result.
     pub(crate) fn put(self, name: &str, value: T) -> Answer {
-        self.place(name)?.set(value);
+        self.required(name)?.set(value);
         Ok(())
     }
 }
 
-impl<T> Place<T> {
+impl<T> OutPointer<T> {
     /// Writes the result.
     pub(crate) fn set(self, value: T) {
-        // SAFETY: the caller of the entry point vouches for the place.
+        // SAFETY: the caller of the entry point vouches for the pointer.
         unsafe { self.0.write_unaligned(value) };
     }
 }
 
-impl<T: Copy> Place<T> {
-    /// What stands there.
+impl<T: Copy> OutPointer<T> {
+    /// The value there.
     pub(crate) fn read(&self) -> T {
-        // SAFETY: the caller of the entry point vouches for the place.
+        // SAFETY: the caller of the entry point vouches for the pointer.
         unsafe { self.0.read_unaligned() }
     }
 }
 
-impl<T: Copy> Place<T> {
+impl<T: Copy> OutPointer<T> {
     /// Writes the element `index` of an array.
     pub(crate) fn set_at(&self, index: usize, value: T) {
         // SAFETY: the caller of the entry point vouches for as many elements.
-        let place = unsafe { self.0.add(index) };
+        let element = unsafe { self.0.add(index) };
         // SAFETY: as above.
-        unsafe { place.write_unaligned(value) };
+        unsafe { element.write_unaligned(value) };
     }
 }
 
@@ -67,12 +67,12 @@ impl<T: Copy> Place<T> {
 pub(crate) struct In<T>(*const T);
 
 impl<T> In<T> {
-    /// What stands at an address that the program has put into a structure or an array.
+    /// The value at an address that the program has put into a structure or an array.
     pub(crate) fn at(address: usize) -> Self {
         Self(std::ptr::with_exposed_provenance(address))
     }
 
-    /// Where it stands.
+    /// The address.
     pub(crate) fn address(&self) -> usize {
         self.0.expose_provenance()
     }
@@ -108,16 +108,16 @@ impl<T: Copy> In<T> {
 }
 
 impl In<u8> {
-    /// The bytes as words where they stand, if they are whole words in a place for words, and at most so many.
+    /// The bytes as words without a copy, if they are aligned whole words, and at most so many.
     #[inline]
     pub(crate) fn words(&self, bytes: usize, most: usize) -> Option<&[u64]> {
-        let place = self.0.cast::<u64>();
-        let is_one = !place.is_null() && place.is_aligned();
+        let words = self.0.cast::<u64>();
+        let is_one = !words.is_null() && words.is_aligned();
         if !is_one || !bytes.is_multiple_of(8) || bytes / 8 > most {
             return None;
         }
         // SAFETY: the caller of the entry point vouches for as many bytes, and changes none of them during the call.
-        Some(unsafe { std::slice::from_raw_parts(place, bytes / 8) })
+        Some(unsafe { std::slice::from_raw_parts(words, bytes / 8) })
     }
 }
 
@@ -126,7 +126,7 @@ impl In<u8> {
 pub(crate) struct Text(*const c_char);
 
 impl Text {
-    /// Where it stands.
+    /// The address.
     pub(crate) fn address(&self) -> usize {
         self.0.expose_provenance()
     }
@@ -165,7 +165,7 @@ impl Address {
     }
 }
 
-/// Refuses sizes that no memory has: the address behind the last byte would not exist.
+/// Refuses sizes that no memory has: the address after the last byte would not exist.
 pub(crate) fn check_extent(at: usize, bytes: usize) -> Answer {
     const MOST: usize = 1 << 47;
     require(bytes <= MOST && at.checked_add(bytes).is_some(), || {
@@ -178,13 +178,13 @@ pub(crate) fn null(name: &str) -> Refusal {
     Refusal::argument(format!("{name} is null; pass a pointer"))
 }
 
-/// Writes text with a zero behind it into a buffer of `room` bytes.
-pub(crate) fn put_text(place: &Place<u8>, room: usize, text: &str) -> Answer {
+/// Writes text with a zero at its end into a buffer of `room` bytes.
+pub(crate) fn put_text(buffer: &OutPointer<u8>, room: usize, text: &str) -> Answer {
     require(text.len() < room, || {
         Refusal::value(format!("the text needs {} bytes, and there are {room}", text.len() + 1))
     })?;
     for (index, byte) in text.bytes().chain([0]).enumerate() {
-        place.set_at(index, byte);
+        buffer.set_at(index, byte);
     }
     Ok(())
 }

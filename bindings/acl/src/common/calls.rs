@@ -1,5 +1,5 @@
-//! Writes a record of the calls, which `pto acl replay` makes again: `PTO_ACL_RECORD` names its file, and `%p` in it stands for the number of
-//! the process. `pto_acl_interface` says what stands in a line, and `notes` what an argument becomes.
+//! Writes a record of the calls, which `pto acl replay` makes again: `PTO_ACL_RECORD` names its file, and `%p` in it is replaced by the number of
+//! the process. `pto_acl_interface` defines the lines, and `notes` the form of each argument.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use pto_acl_interface::{Argument, Call, HEADER, Memory, Value};
+use pto_acl_interface::{ArgumentValue, Call, HEADER, Memory, NamedArgument};
 
 use super::notes::{Note, count, look, memory, value};
 use super::thread;
@@ -64,7 +64,7 @@ pub(crate) fn are_recorded() -> bool {
     record().is_some()
 }
 
-/// A call begins. Nothing, where nobody records calls.
+/// A call begins. `None` if calls are not recorded.
 #[cold]
 pub(crate) fn begin(function: &str, notes: &[(&'static str, Note)]) -> Option<Box<Begun>> {
     let mut record = record()?.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +72,7 @@ pub(crate) fn begin(function: &str, notes: &[(&'static str, Note)]) -> Option<Bo
     let count = count(notes);
     let arguments = notes
         .iter()
-        .map(|(name, note)| Argument { name: (*name).to_owned(), value: value(*note, count) });
+        .map(|(name, note)| NamedArgument { name: (*name).to_owned(), value: value(*note, count) });
     let mut call = Call {
         begin: record.next(),
         end: 0,
@@ -101,9 +101,10 @@ fn finish(begun: Begun, result: u64) {
     let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
     call.result = result;
     for argument in &mut call.arguments {
-        if let Value::Out(before, behind) | Value::OutAddress(before, behind) = &mut argument.value
+        if let ArgumentValue::Out(before, after) | ArgumentValue::OutAddress(before, after) =
+            &mut argument.value
         {
-            *behind = look(before.address, before.bytes.len());
+            *after = look(before.address, before.bytes.len());
         }
     }
     call.end = record.next();
@@ -140,8 +141,8 @@ impl Record {
             return;
         }
         let address = call.arguments.iter().find_map(|argument| match &argument.value {
-            Value::OutAddress(_, behind) => {
-                Some(usize::from_ne_bytes(behind.as_slice().try_into().ok()?))
+            ArgumentValue::OutAddress(_, after) => {
+                Some(usize::from_ne_bytes(after.as_slice().try_into().ok()?))
             }
             _ => None,
         });
@@ -150,7 +151,7 @@ impl Record {
         }
     }
 
-    /// Memory of the host that a call reads behind its arguments.
+    /// Memory of the host that a call reads through its arguments.
     fn reads(&self, call: &Call, notes: &[(&'static str, Note)]) -> Vec<Memory> {
         let mut pieces: Vec<(u64, u64)> = Vec::new();
         for (name, note) in notes {
@@ -161,7 +162,7 @@ impl Record {
         let list = |wanted: &str| {
             let found = call.arguments.iter().find(|argument| argument.name == wanted);
             match found.map(|argument| &argument.value) {
-                Some(Value::In(memory)) => numbers(&memory.bytes),
+                Some(ArgumentValue::In(memory)) => numbers(&memory.bytes),
                 _ => Vec::new(),
             }
         };
@@ -175,7 +176,7 @@ impl Record {
         }
         for argument in &call.arguments {
             // A structure of an array and its length.
-            if let Value::In(memory) = &argument.value
+            if let ArgumentValue::In(memory) = &argument.value
                 && let [array, count @ 1..=MOST_NESTED] = numbers(&memory.bytes)[..]
                 && memory.bytes.len() == 16
                 && array != 0
@@ -215,7 +216,7 @@ fn copied(call: &Call, pitch: &str) -> u64 {
 fn word(call: &Call, name: &str) -> u64 {
     let found = call.arguments.iter().find(|argument| argument.name == name);
     match found.map(|argument| &argument.value) {
-        Some(Value::Word(word)) => *word,
+        Some(ArgumentValue::Word(word)) => *word,
         _ => 0,
     }
 }

@@ -1,7 +1,7 @@
 //! The validation layer: what programs do wrong and the interface lets pass, or says with a bare code. `PTO_ACL_CHECK` switches it on:
 //! `report` writes to standard error, `strict` lets the process end with 1 as well.
 //!
-//! Every object has the call that made it, and the call that ended it, each with the place in the program.
+//! Every object has the call that made it, and the call that ended it, each with its source location.
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use super::thread;
 
 /// What is done about misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum CheckMode {
     Off,
     Report,
     Strict,
@@ -23,47 +23,50 @@ enum Mode {
 
 /// A rule that programs break: its name, and what to do.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rule {
+pub(crate) struct MisuseRule {
     pub(super) name: &'static str,
     pub(super) remedy: &'static str,
 }
 
-pub(crate) const DEAD_HANDLE: Rule = Rule {
+pub(crate) const DEAD_HANDLE: MisuseRule = MisuseRule {
     name: "ACL-HANDLE-01",
     remedy: "use an object before it is destroyed, and destroy it once",
 };
-pub(crate) const NO_HANDLE: Rule =
-    Rule { name: "ACL-HANDLE-02", remedy: "pass what the function that makes such an object gave" };
-pub(crate) const BAD_FREE: Rule = Rule {
+pub(crate) const NO_HANDLE: MisuseRule = MisuseRule {
+    name: "ACL-HANDLE-02",
+    remedy: "pass what the function that makes such an object gave",
+};
+pub(crate) const BAD_FREE: MisuseRule = MisuseRule {
     name: "ACL-MEMORY-01",
     remedy: "free what was allocated, with the function that belongs to it, once",
 };
-pub(crate) const CHANGED_SOURCE: Rule = Rule {
+pub(crate) const CHANGED_SOURCE: MisuseRule = MisuseRule {
     name: "ACL-COPY-01",
     remedy: "leave the source of an asynchronous copy alone until an event or the stream says that the copy is over",
 };
-const WRONG_CONTEXT: Rule = Rule {
+const WRONG_CONTEXT: MisuseRule = MisuseRule {
     name: "ACL-CONTEXT-01",
     remedy: "make the context of the stream the current one of the thread",
 };
-const RESET_TOO_OFTEN: Rule =
-    Rule { name: "ACL-DEVICE-01", remedy: "reset a device as often as it was set" };
-const ENDLESS_WAIT: Rule = Rule {
+const RESET_TOO_OFTEN: MisuseRule =
+    MisuseRule { name: "ACL-DEVICE-01", remedy: "reset a device as often as it was set" };
+const ENDLESS_WAIT: MisuseRule = MisuseRule {
     name: "ACL-WAIT-01",
     remedy: "submit what a stream waits for before the wait, or on another stream",
 };
-const LEAK: Rule = Rule { name: "ACL-LEAK-01", remedy: "destroy or free what was made" };
+const LEAK: MisuseRule =
+    MisuseRule { name: "ACL-LEAK-01", remedy: "destroy or free what was made" };
 
 /// A call of the program.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
     call: &'static str,
-    place: String,
+    location: String,
 }
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.call, self.place)
+        write!(f, "{} in {}", self.call, self.location)
     }
 }
 
@@ -83,15 +86,15 @@ fn register() -> MutexGuard<'static, Register> {
 }
 
 #[inline]
-fn mode() -> Mode {
-    static MODE: OnceLock<Mode> = OnceLock::new();
+fn mode() -> CheckMode {
+    static MODE: OnceLock<CheckMode> = OnceLock::new();
     *MODE.get_or_init(|| {
         let mode = match std::env::var("PTO_ACL_CHECK").as_deref() {
-            Err(_) | Ok("" | "0" | "off") => Mode::Off,
-            Ok("strict") => Mode::Strict,
-            Ok(_) => Mode::Report,
+            Err(_) | Ok("" | "0" | "off") => CheckMode::Off,
+            Ok("strict") => CheckMode::Strict,
+            Ok(_) => CheckMode::Report,
         };
-        if mode != Mode::Off {
+        if mode != CheckMode::Off {
             // SAFETY: the function may be called at the end of the process.
             unsafe { libc::atexit(at_exit) };
         }
@@ -102,7 +105,7 @@ fn mode() -> Mode {
 /// Whether the layer is on.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    mode() != Mode::Off
+    mode() != CheckMode::Off
 }
 
 /// The thread is in a call of the program.
@@ -112,14 +115,14 @@ pub(crate) fn enter(call: &'static str) {
     }
 }
 
-/// A call of the program whose place is looked up when it is asked for: there is one for each command.
+/// A call of the program whose location is looked up when it is reported: there is one for each command.
 #[derive(Clone, Debug)]
-pub(crate) struct Trace {
+pub(crate) struct CallTrace {
     call: &'static str,
     frames: Arc<Backtrace>,
 }
 
-impl Trace {
+impl CallTrace {
     /// The call that the thread is in.
     pub(crate) fn here() -> Self {
         let call = thread::with(|thread| thread.call);
@@ -127,20 +130,20 @@ impl Trace {
     }
 }
 
-impl fmt::Display for Trace {
+impl fmt::Display for CallTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.call, place(self.call, &self.frames))
+        write!(f, "{} in {}", self.call, locate(self.call, &self.frames))
     }
 }
 
 /// The call that the thread is in, and where the program makes it.
 pub(super) fn here() -> Site {
     let call = thread::with(|thread| thread.call);
-    Site { call, place: place(call, &Backtrace::force_capture()) }
+    Site { call, location: locate(call, &Backtrace::force_capture()) }
 }
 
-/// The function of the program that makes a call: the one behind the entry point on the stack.
-fn place(call: &str, frames: &Backtrace) -> String {
+/// The function of the program that makes a call: the caller of the entry point on the stack.
+fn locate(call: &str, frames: &Backtrace) -> String {
     let frames = frames.to_string();
     let mut names = frames.lines().map(str::trim).filter_map(|line| {
         let (number, name) = line.split_once(": ")?;
@@ -197,7 +200,7 @@ pub(crate) fn made(object: usize) -> String {
 }
 
 /// Something was used that is not there.
-pub(crate) fn misused(rule: Rule, object: usize, text: &str) {
+pub(crate) fn misused(rule: MisuseRule, object: usize, text: &str) {
     if !is_on() {
         return;
     }
@@ -210,7 +213,7 @@ pub(crate) fn misused(rule: Rule, object: usize, text: &str) {
     report(rule, &format!("{text}{history}"));
 }
 
-/// Reports a refusal that stands for misuse whatever the arguments are.
+/// Reports a refusal that is misuse, whatever the arguments are.
 pub(crate) fn refused(refusal: &Refusal) {
     let rule = match refusal.code {
         codes::OTHER_CONTEXT => WRONG_CONTEXT,
@@ -224,12 +227,12 @@ pub(crate) fn refused(refusal: &Refusal) {
 }
 
 /// Writes a report of the call that the thread is in.
-pub(crate) fn report(rule: Rule, text: &str) {
+pub(crate) fn report(rule: MisuseRule, text: &str) {
     report_of(rule, &here(), text);
 }
 
 /// Writes a report of an earlier call.
-pub(crate) fn report_of(rule: Rule, site: &dyn fmt::Display, text: &str) {
+pub(crate) fn report_of(rule: MisuseRule, site: &dyn fmt::Display, text: &str) {
     // Relaxed: it only counts.
     REPORTS.fetch_add(1, Ordering::Relaxed);
     eprintln!("pto acl: {}: {site}: {text}; {}", rule.name, rule.remedy);
@@ -252,8 +255,8 @@ extern "C" fn at_exit() {
         );
     }
     // Relaxed: as above.
-    if mode() == Mode::Strict && REPORTS.load(Ordering::Relaxed) > 0 {
-        // SAFETY: null stands for every stream of the program.
+    if mode() == CheckMode::Strict && REPORTS.load(Ordering::Relaxed) > 0 {
+        // SAFETY: null means every stream of the program.
         unsafe { libc::fflush(std::ptr::null_mut()) };
         // SAFETY: the call has no preconditions.
         unsafe { libc::_exit(1) };

@@ -1,4 +1,4 @@
-//! What every entry point does: no panic leaves it, what fails is kept for the thread, and a process that forked is told so.
+//! What every entry point does: no panic leaves it, failures are kept for the thread, and a forked child gets an error.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ macro_rules! api {
 }
 pub(crate) use api;
 
-/// Entry points that give a pointer or a number instead of a code. What they give where they fail stands behind the type.
+/// Entry points that give a pointer or a number instead of a code. The value that they return on failure follows the type.
 macro_rules! values {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $otherwise:expr, $body:block)*) => {$(
         // SAFETY: the name is that of the interface, and no other function here has it.
@@ -39,7 +39,7 @@ macro_rules! values {
                 [$((stringify!($argument), $crate::common::notes::Noted::note(&$argument))),*]
             });
             let given = $crate::common::entry::give(stringify!($name), $otherwise, move || $body);
-            $crate::common::calls::end(begun, $crate::common::notes::Given::number(given));
+            $crate::common::calls::end(begun, $crate::common::notes::ReturnValue::number(given));
             given
         }
     )*};
@@ -59,7 +59,7 @@ macro_rules! refused {
 }
 pub(crate) use refused;
 
-/// A call begins, where somebody records calls.
+/// A call begins, if calls are recorded.
 #[inline]
 pub(crate) fn begun<const N: usize>(
     function: &str,
@@ -104,7 +104,7 @@ fn watched<T>(call: &'static str, act: impl FnOnce() -> Answer<T>) -> Answer<T> 
     outcome
 }
 
-/// Tells those who watch that a call begins; its time, where times are recorded.
+/// Notifies the watchers that a call begins. Returns its time if times are recorded.
 #[cold]
 fn begin(call: &'static str) -> Option<u64> {
     watch::look_at_environment();
@@ -148,7 +148,7 @@ fn attempt<T>(act: impl FnOnce() -> Answer<T>) -> Answer<T> {
     let panicked = |_| {
         Refusal::new(
             codes::INTERNAL,
-            "the library panicked; standard error has the place: report it",
+            "the library panicked; standard error has the location: report it",
         )
     };
     std::panic::catch_unwind(AssertUnwindSafe(act)).map_err(panicked)?
@@ -160,7 +160,7 @@ pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// From now on, a child of `fork` is told that it is one.
+/// From now on, calls in a child of `fork` get an error.
 pub(crate) fn watch_forks() {
     extern "C" fn forked() {
         // Relaxed: the child has one thread.

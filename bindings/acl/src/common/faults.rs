@@ -1,5 +1,5 @@
 //! Faults that a user asks for: `PTO_ACL_FAIL` is a list of `FUNCTION:N:CODE`, for the N-th call of a function, and of `FAULT:N`, for the
-//! N-th command of a stream. A list that cannot be read fails every call, since nobody may believe that a fault was tried which was not.
+//! N-th command of a stream. A list that cannot be read fails every call, so that no test passes without its fault.
 //! `PTO_ACL_HAPPENED` names a file that gets a line with each fault when it happens: `pto acl run` fails a program whose faults did not.
 
 use std::fs::OpenOptions;
@@ -15,12 +15,12 @@ const VARIABLE: &str = "PTO_ACL_FAIL";
 const HAPPENED: &str = "PTO_ACL_HAPPENED";
 
 /// A fault that is asked for, and how often what it waits for has happened.
-struct Asked {
+struct ArmedFault {
     fault: Fault,
     seen: AtomicU64,
 }
 
-impl Asked {
+impl ArmedFault {
     /// What the fault waits for happens; whether it is the time that is meant.
     fn comes(&self, number: u64) -> bool {
         // Relaxed: it only counts.
@@ -43,11 +43,11 @@ impl Asked {
 }
 
 /// The faults; or why the list cannot be read.
-fn faults() -> &'static Result<Vec<Asked>, String> {
-    static FAULTS: OnceLock<Result<Vec<Asked>, String>> = OnceLock::new();
+fn faults() -> &'static Result<Vec<ArmedFault>, String> {
+    static FAULTS: OnceLock<Result<Vec<ArmedFault>, String>> = OnceLock::new();
     FAULTS.get_or_init(|| {
         let text = std::env::var(VARIABLE).unwrap_or_default();
-        let asked = |fault| Asked { fault, seen: AtomicU64::new(0) };
+        let asked = |fault| ArmedFault { fault, seen: AtomicU64::new(0) };
         match list(&text) {
             Ok(faults) => {
                 if !faults.is_empty() {
@@ -71,11 +71,11 @@ pub(crate) fn are_asked_for() -> bool {
     faults().as_ref().map_or(true, |faults| !faults.is_empty())
 }
 
-/// Refuses the call if somebody asked for that.
+/// Refuses the call if a fault asks for that.
 pub(crate) fn check(call: &str) -> Answer {
     let faults = faults().as_ref().map_err(Refusal::value)?;
     let mut answer = Ok(());
-    // Each counts, also behind one that happens.
+    // Each counts, also after one that happens.
     for asked in faults {
         let Fault::Call { function, number, code } = asked.fault else { continue };
         if function == call && asked.comes(number) {
@@ -101,7 +101,7 @@ pub(crate) fn strike(is_for_cores: bool) -> Option<Strike> {
 /// The process that the faults are asked for in: a child of `fork` has not tried them.
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Tells which faults did not happen.
+/// Reports the faults that did not happen.
 extern "C" fn at_exit() {
     let is_child = PROCESS.get() != Some(&std::process::id());
     for asked in faults().as_ref().ok().filter(|_| !is_child).into_iter().flatten() {

@@ -37,7 +37,7 @@ struct Log {
     sink: Sink,
 }
 
-/// The log of the process; `None`: nobody asked for one.
+/// The log of the process; `None`: it is off.
 fn log() -> Option<&'static Log> {
     static LOG: OnceLock<Option<Log>> = OnceLock::new();
     LOG.get_or_init(|| {
@@ -104,7 +104,7 @@ fn now() -> String {
     let mut text = [0; 32];
     // SAFETY: all fields of the structure may be zero.
     let mut parts = unsafe { std::mem::zeroed::<libc::tm>() };
-    // SAFETY: both places are valid.
+    // SAFETY: both pointers are valid.
     unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
     // SAFETY: the buffer has as many bytes, and the format ends with a zero.
     unsafe {

@@ -1,11 +1,11 @@
-//! Arguments of calls as a record holds them: what each type of an argument is, and the bytes that stand behind a pointer.
+//! Arguments of calls as a record holds them: what each type of an argument is, and the bytes that a pointer points to.
 //!
 //! What a call reads and writes is looked up by the system, so that a pointer to nothing does not end the process here.
 
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
 
-use pto_acl_interface::{Memory, Value};
+use pto_acl_interface::{ArgumentValue, Memory};
 
 use super::argument::{Address, In, Out, Text};
 
@@ -42,14 +42,14 @@ pub(crate) enum Note {
     Text(usize),
     Function(usize),
     Double(f64),
-    /// Where it stands, and the bytes of an element.
+    /// Its address, and the bytes of an element.
     In(usize, usize),
     Out(usize, usize),
     OutAddress(usize),
     Foreign,
 }
 
-/// An argument that can stand in a record.
+/// An argument that can be recorded.
 pub(crate) trait Noted {
     /// What it is.
     fn note(&self) -> Note;
@@ -98,7 +98,7 @@ impl Noted for Text {
     }
 }
 
-/// What stands behind a pointer that a program passes.
+/// A type that a pointer of a program points to.
 pub(crate) trait Pointee: Sized {
     /// The pointer, where a call reads it.
     fn read(at: usize) -> Note {
@@ -111,7 +111,7 @@ pub(crate) trait Pointee: Sized {
     }
 }
 
-/// A place that gets an address.
+/// A pointer to which the call writes an address.
 impl Pointee for Address {
     fn written(at: usize) -> Note {
         Note::OutAddress(at)
@@ -171,15 +171,15 @@ impl<T, U, V> Noted for Option<extern "C" fn(T, U, V)> {
     }
 }
 
-/// What a function gives that returns no code.
-pub(crate) trait Given: Copy {
+/// The result of a function that returns no code.
+pub(crate) trait ReturnValue: Copy {
     /// As a register has it.
     fn number(self) -> u64;
 }
 
 macro_rules! numbers_given {
     ($($type:ty),*) => {$(
-        impl Given for $type {
+        impl ReturnValue for $type {
             fn number(self) -> u64 {
                 match self.note() {
                     Note::Word(word) => word,
@@ -192,19 +192,19 @@ macro_rules! numbers_given {
 
 numbers_given!(i32, u32, u64, usize);
 
-impl Given for Address {
+impl ReturnValue for Address {
     fn number(self) -> u64 {
         Address::number(self) as u64
     }
 }
 
-impl<T> Given for *const T {
+impl<T> ReturnValue for *const T {
     fn number(self) -> u64 {
         self.expose_provenance() as u64
     }
 }
 
-impl<T> Given for *mut T {
+impl<T> ReturnValue for *mut T {
     fn number(self) -> u64 {
         self.expose_provenance() as u64
     }
@@ -220,13 +220,13 @@ pub(super) enum Count {
 impl Count {
     /// How long an array of elements of this size is.
     fn bytes(self, element: usize) -> usize {
-        // What a structure that is no array may have behind it.
-        const BEHIND: usize = 4096;
+        // Bytes that may follow a structure that is no array.
+        const MOST_AFTER: usize = 4096;
         match self {
             Self::Elements(count) => element.saturating_mul(count.max(1)),
             Self::Bytes(bytes) if element == 1 => bytes.max(1),
             // The bytes are those of something else, such as the memory that a structure describes.
-            Self::Bytes(bytes) => element.max(bytes.min(BEHIND)),
+            Self::Bytes(bytes) => element.max(bytes.min(MOST_AFTER)),
         }
     }
 }
@@ -241,25 +241,27 @@ pub(super) fn count(notes: &[(&'static str, Note)]) -> Count {
     found.unwrap_or(Count::Elements(1))
 }
 
-pub(super) fn value(note: Note, count: Count) -> Value {
+pub(super) fn value(note: Note, count: Count) -> ArgumentValue {
     let memory = |at: usize, bytes: usize| memory(at as u64, bytes as u64);
     match note {
-        Note::Word(word) => Value::Word(word),
-        Note::Address(at) => Value::Address(at as u64),
-        Note::Text(0) => Value::Text(None),
+        Note::Word(word) => ArgumentValue::Word(word),
+        Note::Address(at) => ArgumentValue::Address(at as u64),
+        Note::Text(0) => ArgumentValue::Text(None),
         Note::Text(at) => text(at),
-        Note::Function(at) => Value::Function(at as u64),
-        Note::Double(number) => Value::Double(number.to_bits()),
-        Note::In(at, element) => Value::In(memory(at, count.bytes(element))),
+        Note::Function(at) => ArgumentValue::Function(at as u64),
+        Note::Double(number) => ArgumentValue::Double(number.to_bits()),
+        Note::In(at, element) => ArgumentValue::In(memory(at, count.bytes(element))),
 
-        Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
-        Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
-        Note::Foreign => Value::Foreign,
+        Note::Out(at, bytes) => ArgumentValue::Out(memory(at, bytes), Vec::new()),
+        Note::OutAddress(at) => {
+            ArgumentValue::OutAddress(memory(at, size_of::<usize>()), Vec::new())
+        }
+        Note::Foreign => ArgumentValue::Foreign,
     }
 }
 
 /// The bytes up to a zero; too many of them are no text.
-fn text(at: usize) -> Value {
+fn text(at: usize) -> ArgumentValue {
     let mut held = Vec::new();
     loop {
         // A page at most, so that a text at the end of memory is found.
@@ -267,11 +269,11 @@ fn text(at: usize) -> Value {
         let end = more.iter().position(|byte| *byte == 0);
         held.extend_from_slice(&more[..end.unwrap_or(more.len())]);
         if end.is_some() || more.is_empty() {
-            return Value::Text(Some(held));
+            return ArgumentValue::Text(Some(held));
         }
         if held.len() as u64 > most_bytes() {
             held.truncate(4096);
-            return Value::In(Memory { address: at as u64, bytes: held, left_out: 1 });
+            return ArgumentValue::In(Memory { address: at as u64, bytes: held, left_out: 1 });
         }
     }
 }
@@ -280,9 +282,9 @@ fn text(at: usize) -> Value {
 pub(crate) fn look(at: u64, bytes: usize) -> Vec<u8> {
     let mut held = vec![0_u8; bytes];
     let to = libc::iovec { iov_base: held.as_mut_ptr().cast(), iov_len: held.len() };
-    let place = usize::try_from(at).unwrap_or(0);
+    let address = usize::try_from(at).unwrap_or(0);
     let from = libc::iovec {
-        iov_base: std::ptr::with_exposed_provenance_mut::<c_void>(place),
+        iov_base: std::ptr::with_exposed_provenance_mut::<c_void>(address),
         iov_len: held.len(),
     };
     // SAFETY: the call has no preconditions.

@@ -1,7 +1,7 @@
 //! Which commands are known to be over when another one begins: vector clocks over the lanes of all devices, and over the host.
 //!
-//! All threads of the host count as one, because nobody tells how they wait for each other. A clock that has met a wait for something
-//! that this library does not see is *blind*: what stands behind it is taken to know everything. So races may be missed, and none is
+//! All threads of the host count as one, because the library does not see how they wait for each other. A clock that has met a wait for something
+//! that this library does not see is *blind*: everything after it is taken to be ordered. So races may be missed, and none is
 //! made up.
 
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ pub(crate) type LaneNumber = u32;
 
 /// How a command uses memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum MemoryUse {
     Reads,
     Writes,
-    /// A kernel has the address: it may read or write, and nobody knows how far.
+    /// A kernel has the address: it may read or write, and the range is not known.
     Passes,
 }
 
-impl Use {
+impl MemoryUse {
     /// Whether two uses of the same bytes need an order.
     fn conflicts(self, other: Self) -> bool {
         // Whether two kernels conflict, only their code says.
@@ -40,11 +40,11 @@ impl Use {
 pub(crate) struct Touch {
     pub(crate) start: usize,
     pub(crate) bytes: usize,
-    pub(crate) how: Use,
+    pub(crate) how: MemoryUse,
 }
 
 impl Touch {
-    pub(crate) const fn new(how: Use, start: usize, bytes: usize) -> Self {
+    pub(crate) const fn new(how: MemoryUse, start: usize, bytes: usize) -> Self {
         Self { start, bytes, how }
     }
 
@@ -69,14 +69,14 @@ impl Clock {
         self.is_blind |= other.is_blind;
     }
 
-    fn knows<S>(&self, access: &Access<S>) -> bool {
+    fn knows<S>(&self, access: &MemoryAccess<S>) -> bool {
         self.is_blind || self.times.get(&access.lane).is_some_and(|time| *time >= access.time)
     }
 }
 
 /// A use of memory by a command, and where the program submitted it.
 #[derive(Clone, Debug)]
-pub(crate) struct Access<S> {
+pub(crate) struct MemoryAccess<S> {
     lane: LaneNumber,
     time: u64,
     pub(crate) touch: Touch,
@@ -85,16 +85,16 @@ pub(crate) struct Access<S> {
 
 /// What is known of the order of commands.
 #[derive(Debug)]
-pub(crate) struct Order<S> {
+pub(crate) struct HappensBefore<S> {
     host: Clock,
     lanes: BTreeMap<LaneNumber, Clock>,
     /// The clocks of events and notifies, as they were recorded last.
     signals: BTreeMap<usize, Clock>,
     /// What the host does not know to be over.
-    accesses: Vec<Access<S>>,
+    accesses: Vec<MemoryAccess<S>>,
 }
 
-impl<S: Clone> Order<S> {
+impl<S: Clone> HappensBefore<S> {
     pub(crate) const fn new() -> Self {
         let host = Clock { times: BTreeMap::new(), is_blind: false };
         Self { host, lanes: BTreeMap::new(), signals: BTreeMap::new(), accesses: Vec::new() }
@@ -106,7 +106,7 @@ impl<S: Clone> Order<S> {
         lane: LaneNumber,
         touches: &[Touch],
         site: &S,
-    ) -> Vec<(Touch, Access<S>)> {
+    ) -> Vec<(Touch, MemoryAccess<S>)> {
         let clock = self.lanes.entry(lane).or_default();
         clock.join(&self.host);
         let time = clock.times.entry(lane).or_default();
@@ -115,16 +115,16 @@ impl<S: Clone> Order<S> {
         let mut races = Vec::new();
         for touch in touches {
             races.extend(self.races(touch, &clock).map(|access| (*touch, access.clone())));
-            // A lane has its commands in order: the last of several equal ones stands for all.
+            // A lane has its commands in order: the last of several equal ones represents all.
             self.accesses.retain(|access| access.lane != lane || access.touch != *touch);
             let site = site.clone();
-            self.accesses.push(Access { lane, time, touch: *touch, site });
+            self.accesses.push(MemoryAccess { lane, time, touch: *touch, site });
         }
         races
     }
 
     /// The host itself uses memory.
-    pub(crate) fn host_uses(&self, touch: &Touch) -> Vec<Access<S>> {
+    pub(crate) fn host_uses(&self, touch: &Touch) -> Vec<MemoryAccess<S>> {
         self.races(touch, &self.host).cloned().collect()
     }
 
@@ -132,7 +132,7 @@ impl<S: Clone> Order<S> {
         &'a self,
         touch: &'a Touch,
         clock: &'a Clock,
-    ) -> impl Iterator<Item = &'a Access<S>> {
+    ) -> impl Iterator<Item = &'a MemoryAccess<S>> {
         self.accesses.iter().filter(move |access| {
             access.touch.overlaps(touch.start, touch.bytes)
                 && access.touch.how.conflicts(touch.how)
@@ -185,7 +185,7 @@ impl<S: Clone> Order<S> {
     fn learn(&mut self, seen: &Clock) {
         self.host.join(seen);
         if self.host.is_blind {
-            // Whoever was waited for may have waited for anybody.
+            // The thread that was waited for may have waited for any other.
             self.host.is_blind = false;
             for (lane, clock) in &self.lanes {
                 self.host.times.insert(*lane, clock.times.get(lane).copied().unwrap_or(0));
@@ -195,8 +195,8 @@ impl<S: Clone> Order<S> {
     }
 
     /// Memory is given back; the uses that may not be over are returned.
-    pub(crate) fn free(&mut self, start: usize, bytes: usize) -> Vec<Access<S>> {
-        let is_in = |access: &Access<S>| access.touch.overlaps(start, bytes);
+    pub(crate) fn free(&mut self, start: usize, bytes: usize) -> Vec<MemoryAccess<S>> {
+        let is_in = |access: &MemoryAccess<S>| access.touch.overlaps(start, bytes);
         let (freed, kept) = std::mem::take(&mut self.accesses).into_iter().partition(is_in);
         self.accesses = kept;
         freed

@@ -3,25 +3,26 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::checks::{self, Rule, Trace};
-use super::order::{Access, LaneNumber, Order, Touch};
+use super::checks::{self, CallTrace, MisuseRule};
+use super::order::{HappensBefore, LaneNumber, MemoryAccess, Touch};
 
-const RACE: Rule = Rule {
+const RACE: MisuseRule = MisuseRule {
     name: "ACL-RACE-01",
     remedy: "let one stream wait for an event of the other one, or wait on the host between the two calls",
 };
-const FREED_IN_USE: Rule = Rule {
+const FREED_IN_USE: MisuseRule = MisuseRule {
     name: "ACL-MEMORY-02",
-    remedy: "wait for the stream, or for an event behind the last use, before memory is freed",
+    remedy: "wait for the stream, or for an event after the last use, before memory is freed",
 };
 
 /// What is known, and the reports that were made: a loop gets one.
 struct State {
-    order: Order<Trace>,
+    order: HappensBefore<CallTrace>,
     reported: BTreeSet<String>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { order: Order::new(), reported: BTreeSet::new() });
+static STATE: Mutex<State> =
+    Mutex::new(State { order: HappensBefore::new(), reported: BTreeSet::new() });
 
 /// The order, while the layer is on.
 fn with(look: impl FnOnce(&mut State)) {
@@ -42,7 +43,7 @@ pub(crate) fn submitted(lane: LaneNumber, touches: &[Touch]) {
 #[cold]
 fn note_submitted(lane: LaneNumber, touches: &[Touch]) {
     with(|state| {
-        let races = state.order.submit(lane, touches, &Trace::here());
+        let races = state.order.submit(lane, touches, &CallTrace::here());
         for (touch, access) in races {
             state.race(&touch, &access);
         }
@@ -80,7 +81,7 @@ pub(crate) fn waits_for_unknown(lane: LaneNumber) {
     with(|state| state.order.wait_for_unknown(lane));
 }
 
-/// The host knows that a lane has nothing left; a function of the host in the lane may tell it so as well.
+/// The host knows that a lane has nothing left; a function of the host in the lane may report that as well.
 pub(crate) fn ended(lane: LaneNumber) {
     with(|state| state.order.end(lane));
 }
@@ -111,7 +112,7 @@ pub(crate) fn forget(start: usize, bytes: usize) {
 }
 
 impl State {
-    fn race(&mut self, touch: &Touch, access: &Access<Trace>) {
+    fn race(&mut self, touch: &Touch, access: &MemoryAccess<CallTrace>) {
         let other = &access.touch;
         let text = format!(
             "{} bytes at {:#x} are {} here, and {} bytes at {:#x} are {} by a command of another stream, submitted by {}; nothing orders \
@@ -127,13 +128,13 @@ impl State {
         self.report(RACE, &text);
     }
 
-    fn report(&mut self, rule: Rule, text: &str) {
-        // Addresses differ from round to round of a loop; the places do not.
-        let places: String = text
+    fn report(&mut self, rule: MisuseRule, text: &str) {
+        // Addresses differ from round to round of a loop; the locations do not.
+        let pattern: String = text
             .split("0x")
             .map(|part| part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
             .collect();
-        if self.reported.insert(format!("{}{places}", checks::here())) {
+        if self.reported.insert(format!("{}{pattern}", checks::here())) {
             checks::report(rule, text);
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::codes;
 
-/// A call that fails. It stands behind a pointer, so that what most calls give back fits a register.
+/// The error of a call. It is boxed, so that the result of most calls fits a register.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal(Box<Reason>);
 

@@ -12,7 +12,7 @@ const MOST: usize = 1 << 20;
 
 /// Something that a thread did.
 #[derive(Clone, Debug)]
-pub(crate) struct Span {
+pub(crate) struct ThreadSpan {
     /// The number of the thread, from 1 on.
     pub(crate) thread: u32,
     pub(crate) what: String,
@@ -22,18 +22,18 @@ pub(crate) struct Span {
 
 /// The calls so far, and how many had no room.
 #[derive(Default)]
-pub(crate) struct Calls {
-    pub(crate) spans: Vec<Span>,
+pub(crate) struct CallSpans {
+    pub(crate) spans: Vec<ThreadSpan>,
     pub(crate) lost: u64,
 }
 
-static CALLS: Mutex<Calls> = Mutex::new(Calls { spans: Vec::new(), lost: 0 });
+static CALLS: Mutex<CallSpans> = Mutex::new(CallSpans { spans: Vec::new(), lost: 0 });
 
-fn calls() -> MutexGuard<'static, Calls> {
+fn calls() -> MutexGuard<'static, CallSpans> {
     CALLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The time when somebody asked first: sessions that were opened a moment before it have times as well.
+/// The time of the first query: sessions that were opened a moment before it have times as well.
 const ORIGIN_NS: u64 = 60_000_000_000;
 
 /// Nanoseconds on the clock of the host.
@@ -68,11 +68,11 @@ pub(crate) fn end(call: &str, start_ns: u64) {
         calls.lost += 1;
         return;
     }
-    let span = Span { thread, what: call.to_owned(), start_ns, end_ns: now_ns() };
+    let span = ThreadSpan { thread, what: call.to_owned(), start_ns, end_ns: now_ns() };
     calls.spans.push(span);
 }
 
 /// Takes the calls so far.
-pub(crate) fn take() -> Calls {
+pub(crate) fn take() -> CallSpans {
     std::mem::take(&mut *calls())
 }

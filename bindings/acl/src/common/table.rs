@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pto_acl_interface::handles::{Held, Key, Slots};
+use pto_acl_interface::handles::{Key, PinnedObject, Slots};
 
 use super::refusal::{Answer, Refusal};
 use super::{checks, codes};
@@ -89,20 +89,20 @@ impl fmt::Display for Kind {
 }
 
 /// The objects of one kind.
-pub(crate) struct Table<T> {
+pub(crate) struct HandleTable<T> {
     kind: Kind,
     made: AtomicU64,
-    slots: Slots<Entry<T>>,
+    slots: Slots<OrderedObject<T>>,
 }
 
 /// An object, and how many were made before it.
-struct Entry<T> {
+struct OrderedObject<T> {
     order: u64,
     object: Arc<T>,
 }
 
 /// An object that a call looks at; it lives until the look ends.
-pub(crate) struct Found<'a, T>(Held<'a, Entry<T>>);
+pub(crate) struct Found<'a, T>(PinnedObject<'a, OrderedObject<T>>);
 
 impl<T> Deref for Found<'_, T> {
     type Target = Arc<T>;
@@ -116,11 +116,11 @@ impl<T> Deref for Found<'_, T> {
 /// Objects of one kind that stay for as long as the process lives. A look takes no pin.
 ///
 /// Invariant: nothing takes an object out of the table.
-pub(crate) struct Lasting<T>(Table<T>);
+pub(crate) struct Lasting<T>(HandleTable<T>);
 
 impl<T> Lasting<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
-        Self(Table::new(kind))
+        Self(HandleTable::new(kind))
     }
 
     /// Puts an object in, which is made with its handle.
@@ -137,7 +137,7 @@ impl<T> Lasting<T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
         Self { kind, made: AtomicU64::new(0), slots: Slots::new() }
     }
@@ -183,7 +183,7 @@ impl<T> Table<T> {
     fn put(&self, key: Key, object: Arc<T>) {
         // Relaxed: the counter only makes numbers differ.
         let order = self.made.fetch_add(1, Ordering::Relaxed);
-        self.slots.insert(key, Entry { order, object });
+        self.slots.insert(key, OrderedObject { order, object });
         checks::born(self.handle(key), self.kind);
     }
 
@@ -212,7 +212,7 @@ impl<T> Table<T> {
         Ok(Arc::clone(&taken.object))
     }
 
-    /// Takes an object out, where somebody else has not done so at the same moment.
+    /// Takes an object out, unless another thread has taken it at the same moment.
     pub(crate) fn forget(&self, handle: Handle) {
         drop(self.key(handle).and_then(|key| self.slots.take(key)));
         checks::died(handle);

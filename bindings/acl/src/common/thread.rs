@@ -1,4 +1,4 @@
-//! What the library knows of a thread. It stands behind a key of the operating system, because a library that is loaded late gets no
+//! The state that the library keeps for a thread. A key of the operating system finds it, because a library that is loaded late gets no
 //! more room for thread-local variables on some systems.
 
 use std::cell::RefCell;
@@ -78,7 +78,7 @@ impl Thread {
     }
 }
 
-/// The messages of all threads, where each thread is told of all of them.
+/// The messages of all threads, for the setting in which each thread sees all of them.
 static SHARED: Mutex<Option<VecDeque<String>>> = Mutex::new(None);
 
 fn shared_messages() -> MutexGuard<'static, Option<VecDeque<String>>> {
@@ -96,20 +96,20 @@ pub(crate) fn share_messages(is_shared: bool) {
 }
 
 /// The state of the calling thread, for a call that looks at it more than once. It stays in its thread.
-pub(crate) struct Own(*const RefCell<Thread>);
+pub(crate) struct ThreadRef(*const RefCell<Thread>);
 
 /// Finds the state of the calling thread.
 #[inline]
-pub(crate) fn own() -> Own {
+pub(crate) fn own() -> ThreadRef {
     let Some(key) = *KEY.get_or_init(make_key) else {
-        return Own(ptr::null());
+        return ThreadRef(ptr::null());
     };
     // SAFETY: the key was made by `make_key` and is never deleted.
     let state = unsafe { libc::pthread_getspecific(key) }.cast::<RefCell<Thread>>();
-    Own(if state.is_null() { make_state(key) } else { state })
+    ThreadRef(if state.is_null() { make_state(key) } else { state })
 }
 
-impl Own {
+impl ThreadRef {
     /// Calls `look` with it.
     #[inline]
     pub(crate) fn with<R>(&self, look: impl FnOnce(&mut Thread) -> R) -> R {

@@ -14,12 +14,12 @@ pub(crate) enum Watcher {
     Times = 2,
 }
 
-/// Nobody has looked at the environment yet.
+/// The environment has not been read yet.
 const UNKNOWN: u32 = 1 << 31;
 
 static WATCHERS: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// Whether somebody watches.
+/// Whether there is any watcher.
 #[inline]
 pub(crate) fn is_watched() -> bool {
     // Relaxed: a call that has begun may miss a watcher that comes.

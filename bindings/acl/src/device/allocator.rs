@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::stream::Stream;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
-static ALLOCATORS: Table<Description> = Table::new(Kind::Allocator);
+static ALLOCATORS: HandleTable<AllocatorDescription> = HandleTable::new(Kind::Allocator);
 
 /// An allocator: its object, and its functions to allocate, free, advise and get an address.
 #[derive(Default)]
-pub(crate) struct Description([Mutex<usize>; 5]);
+pub(crate) struct AllocatorDescription([Mutex<usize>; 5]);
 
-impl Description {
+impl AllocatorDescription {
     /// A part as it is set; 0: it is not.
     pub(crate) fn part(&self, part: usize) -> usize {
         *self.0[part].lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,11 +27,11 @@ impl Description {
 
 /// A description without parts.
 pub(crate) fn create() -> Handle {
-    ALLOCATORS.open(Description::default())
+    ALLOCATORS.open(AllocatorDescription::default())
 }
 
 /// The description of a handle.
-pub(crate) fn get(description: Handle) -> Answer<Arc<Description>> {
+pub(crate) fn get(description: Handle) -> Answer<Arc<AllocatorDescription>> {
     ALLOCATORS.get(description)
 }
 

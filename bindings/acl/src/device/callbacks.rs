@@ -14,10 +14,10 @@ use crate::common::table::Handle;
 use crate::common::thread;
 
 /// A function with one argument of the program's own.
-pub(crate) type Function = extern "C" fn(*mut c_void);
-/// A function that is told of a stream.
+pub(crate) type HostFunction = extern "C" fn(*mut c_void);
+/// A callback for streams that are made or destroyed.
 pub(crate) type OfStream = extern "C" fn(*mut c_void, u32, *mut c_void);
-/// A function that is told of an exception.
+/// A callback for exceptions.
 pub(crate) type OfException = extern "C" fn(*const Exception);
 
 /// A command that failed on a device, as callbacks see it.
@@ -52,14 +52,14 @@ impl Exception {
     }
 
     /// What the program passes on that a callback was given.
-    pub(crate) fn read(place: *const Self) -> Self {
+    pub(crate) fn read(info: *const Self) -> Self {
         // SAFETY: the program has it as the argument of its callback, during the call.
-        unsafe { place.read() }
+        unsafe { info.read() }
     }
 
-    /// Tells who has asked for it, and lets its command fail.
+    /// Calls the registered callbacks, and lets its command fail.
     pub(crate) fn raise(&self, why: &str) -> Answer {
-        tell_exception(self);
+        report_exception(self);
         let text = format!("task {} of stream {} {why}", self.task, self.stream);
         Err(Refusal::new(self.code.cast_signed(), text))
     }
@@ -68,7 +68,7 @@ impl Exception {
 /// A call of the program: the function, and the address of its argument.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
-    pub(crate) function: Function,
+    pub(crate) function: HostFunction,
     pub(crate) argument: usize,
 }
 
@@ -80,15 +80,15 @@ impl Call {
 }
 
 #[derive(Default)]
-struct Registered {
+struct CallbackRegistry {
     of_streams: BTreeMap<String, (OfStream, usize)>,
     of_exceptions: Vec<OfException>,
 }
 
-static REGISTERED: Mutex<Registered> =
-    Mutex::new(Registered { of_streams: BTreeMap::new(), of_exceptions: Vec::new() });
+static REGISTERED: Mutex<CallbackRegistry> =
+    Mutex::new(CallbackRegistry { of_streams: BTreeMap::new(), of_exceptions: Vec::new() });
 
-fn registered() -> MutexGuard<'static, Registered> {
+fn registered() -> MutexGuard<'static, CallbackRegistry> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -103,15 +103,15 @@ pub(crate) fn watch_streams(name: String, function: Option<(OfStream, usize)>) {
 
 /// A stream was made.
 pub(crate) fn stream_made(stream: Handle) {
-    tell_streams(stream, 1);
+    report_stream(stream, 1);
 }
 
 /// A stream is about to be destroyed.
 pub(crate) fn stream_ends(stream: Handle) {
-    tell_streams(stream, 2);
+    report_stream(stream, 2);
 }
 
-fn tell_streams(stream: Handle, state: u32) {
+fn report_stream(stream: Handle, state: u32) {
     let functions: Vec<_> = registered().of_streams.values().copied().collect();
     for (function, argument) in functions {
         let [stream, argument] = [stream, argument].map(std::ptr::with_exposed_provenance_mut);
@@ -134,8 +134,8 @@ pub(crate) fn remove_exception(function: OfException) {
     registered().of_exceptions.retain(|other| !std::ptr::fn_addr_eq(*other, function));
 }
 
-/// Tells of an exception.
-fn tell_exception(exception: &Exception) {
+/// Calls the registered callbacks with an exception.
+fn report_exception(exception: &Exception) {
     let functions = registered().of_exceptions.clone();
     functions.into_iter().for_each(|function| function(&raw const *exception));
 }
@@ -152,13 +152,13 @@ pub(crate) enum Sort {
 /// What a thread of the program processes.
 #[derive(Default)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingCalls>,
     came: Condvar,
 }
 
 /// Calls that the thread is to make, and how many of its calls were made while it stepped a device.
 #[derive(Default)]
-struct Waiting {
+struct PendingCalls {
     calls: VecDeque<(Call, Arc<Done>)>,
     made: u64,
 }
@@ -179,7 +179,7 @@ impl Done {
         self.changed.notify_all();
     }
 
-    /// Waits until the call is over. In virtual time it fails where nobody can make the call any more.
+    /// Waits until the call is over. In virtual time it fails if no thread can make the call any more.
     pub(crate) fn wait(&self) -> Answer {
         if waits::are_virtual() {
             return waits::wait_until(None, || *self.lock()).map_err(|_| {
@@ -225,7 +225,7 @@ pub(crate) fn subscribe(sort: Sort, thread: u64, stream: Handle) -> Answer {
     Ok(())
 }
 
-/// The calls of a stream go to nobody from now on.
+/// No thread takes the calls of a stream from now on.
 pub(crate) fn unsubscribe(sort: Sort, thread: u64, stream: Handle) -> Answer {
     let mut all = subscriptions();
     let is_it =
@@ -243,7 +243,7 @@ pub(crate) fn is_subscribed(sort: Sort, stream: Handle) -> bool {
     subscriptions().iter().any(|held| held.sort == sort && held.stream == stream)
 }
 
-/// Hands a call to the thread that takes it; `number` is that of the calling thread. In virtual time that thread may be the one that steps the
+/// Queues a call for the thread that takes it; `number` is that of the calling thread. In virtual time that thread may be the one that steps the
 /// device: then it makes the call now.
 pub(crate) fn deliver(sort: Sort, stream: Handle, number: u64, call: Call) -> Answer<Arc<Done>> {
     let all = subscriptions();
@@ -296,7 +296,7 @@ pub(crate) fn process(sort: Sort, thread: u64, limit: Option<Duration>) -> Answe
     Ok(())
 }
 
-impl Waiting {
+impl PendingCalls {
     fn has_any(&self) -> bool {
         !self.calls.is_empty() || self.made > 0
     }
@@ -309,12 +309,12 @@ impl Queue {
             return waits::wait_until(limit, || self.lock().has_any()).is_ok();
         }
         let limit = limit.unwrap_or(LONG);
-        let is_empty = |waiting: &mut Waiting| !waiting.has_any();
+        let is_empty = |waiting: &mut PendingCalls| !waiting.has_any();
         let waited = self.came.wait_timeout_while(self.lock(), limit, is_empty);
         waited.unwrap_or_else(PoisonError::into_inner).0.has_any()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingCalls> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

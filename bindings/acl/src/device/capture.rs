@@ -22,7 +22,7 @@ use crate::common::thread;
 
 /// Who may do what while a capture is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum CaptureMode {
     /// No thread of the process makes calls that a capture forbids.
     Global,
     /// The thread that began it does not.
@@ -31,7 +31,7 @@ pub(crate) enum Mode {
     Relaxed,
 }
 
-impl Mode {
+impl CaptureMode {
     pub(crate) fn of(number: u32) -> Answer<Self> {
         match number {
             0 => Ok(Self::Global),
@@ -68,7 +68,7 @@ pub(crate) struct Captured {
 
 /// A capture that was begun.
 pub(crate) struct Capture {
-    pub(crate) mode: Mode,
+    pub(crate) mode: CaptureMode,
     /// Lives as long as the thread that began it.
     owner: Weak<()>,
     pub(crate) id: u32,
@@ -93,7 +93,7 @@ pub(crate) enum Status {
 
 /// A stream's part in a capture.
 #[derive(Clone)]
-pub(crate) struct Member {
+pub(crate) struct CaptureMember {
     pub(crate) capture: Arc<Capture>,
     pub(crate) index: usize,
 }
@@ -118,7 +118,7 @@ fn open() -> MutexGuard<'static, Vec<Arc<Capture>>> {
 /// Whether there is a capture that is not over.
 #[inline]
 pub(crate) fn is_any_open() -> bool {
-    // Relaxed: a thread that has to see a capture of another one is told of it by the program, which orders the two.
+    // Relaxed: a thread that has to see a capture of another one learns of it from the program, which orders the two.
     COUNT.load(Ordering::Relaxed) != 0
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn abandon_all() {
 
 impl Capture {
     /// Begins a capture on `stream`.
-    pub(crate) fn begin(stream: Handle, mode: Mode) -> Member {
+    pub(crate) fn begin(stream: Handle, mode: CaptureMode) -> CaptureMember {
         let mut captured = Captured::default();
         let index = captured.join(stream);
         let capture = Arc::new(Self {
@@ -142,16 +142,16 @@ impl Capture {
         open().push(Arc::clone(&capture));
         // Relaxed: as for `is_any_open`.
         COUNT.fetch_add(1, Ordering::Relaxed);
-        Member { capture, index }
+        CaptureMember { capture, index }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far it is. A capture whose thread has ended can be ended by nobody: it becomes invalid.
+    /// How far it is. A capture whose thread has ended cannot be ended any more: it becomes invalid.
     pub(crate) fn status(&self) -> Status {
-        if self.mode != Mode::Relaxed && self.owner.strong_count() == 0 {
+        if self.mode != CaptureMode::Relaxed && self.owner.strong_count() == 0 {
             self.invalidate("the thread that began it has ended");
         }
         match &*self.lock() {
@@ -189,7 +189,7 @@ impl Capture {
 
     /// Refuses a thread that may not end it.
     pub(crate) fn check_thread(&self) -> Answer {
-        let is_open_to_all = self.mode == Mode::Relaxed || self.owner.strong_count() == 0;
+        let is_open_to_all = self.mode == CaptureMode::Relaxed || self.owner.strong_count() == 0;
         require(is_open_to_all || thread::is_own(&self.owner), || {
             let text = "another thread began the capture; end it there, or begin it relaxed";
             Refusal::new(codes::CAPTURE_THREAD, text)
@@ -205,7 +205,7 @@ impl Capture {
         let steps = |member: usize| captured.steps.iter().filter(|(of, _)| *of == member).count();
         let unjoined = (1..captured.members.len()).find(|member| known(*member) < steps(*member));
         require(unjoined.is_none(), || {
-            let text = "a stream that joined the capture has steps that the first stream does not wait for; record an event behind them, and wait for it before the end";
+            let text = "a stream that joined the capture has steps that the first stream does not wait for; record an event after them, and wait for it before the end";
             Refusal::new(codes::UNJOINED, text)
         })?;
         Ok(captured)
@@ -266,7 +266,7 @@ impl Captured {
     }
 }
 
-impl Member {
+impl CaptureMember {
     /// Takes a command.
     pub(crate) fn take(&self, command: Command) -> Answer {
         self.capture.change(|captured| captured.push(self.index, Step::Do(command)))
@@ -300,7 +300,11 @@ impl Joint {
     }
 
     /// Makes `stream` wait for the event; it joins the capture if it is in none.
-    pub(crate) fn wait(&self, stream: Handle, member: Option<&Member>) -> Answer<Member> {
+    pub(crate) fn wait(
+        &self,
+        stream: Handle,
+        member: Option<&CaptureMember>,
+    ) -> Answer<CaptureMember> {
         let index = match member {
             Some(member) if Arc::ptr_eq(&member.capture, &self.capture) => Some(member.index),
             Some(member) => {
@@ -317,25 +321,25 @@ impl Joint {
             captured.wait(index, self.record);
             index
         })?;
-        Ok(Member { capture: Arc::clone(&self.capture), index })
+        Ok(CaptureMember { capture: Arc::clone(&self.capture), index })
     }
 }
 
 /// Refuses a call that a capture forbids: a copy that is not a command of a stream, for example.
-pub(crate) fn check_allowed(mode: Mode) -> Answer {
-    if mode == Mode::Relaxed || !is_any_open() {
+pub(crate) fn check_allowed(mode: CaptureMode) -> Answer {
+    if mode == CaptureMode::Relaxed || !is_any_open() {
         return Ok(());
     }
     let captures = open().clone();
     let forbids = |capture: &&Arc<Capture>| {
-        capture.mode != Mode::Relaxed && capture.status() == Status::Active
+        capture.mode != CaptureMode::Relaxed && capture.status() == Status::Active
     };
     for capture in captures.iter().filter(forbids) {
         require(!thread::is_own(&capture.owner), || {
             let text = "this thread captures a stream, and the call is no command of a stream; end the capture first, or begin it relaxed";
             Refusal::new(codes::CAPTURE_FORBIDS, text)
         })?;
-        require(capture.mode != Mode::Global || mode != Mode::Global, || {
+        require(capture.mode != CaptureMode::Global || mode != CaptureMode::Global, || {
             let text = "another thread captures a stream in mode GLOBAL; end that capture first, or begin it THREAD_LOCAL";
             Refusal::new(codes::CAPTURE_ELSEWHERE, text)
         })?;

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use super::open::Open;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
 /// The contexts of the process.
-pub(crate) static CONTEXTS: Table<Context> = Table::new(Kind::Context);
+pub(crate) static CONTEXTS: HandleTable<Context> = HandleTable::new(Kind::Context);
 
 /// A context of a device.
 pub(crate) struct Context {

@@ -9,11 +9,11 @@ use super::stream::Stream;
 use super::transfer::{self, Transfer};
 use super::{current, fleet};
 use crate::common::codes;
-use crate::common::order::{Touch, Use};
+use crate::common::order::{MemoryUse, Touch};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 
-/// The kind of a copy that leaves the places to the addresses.
+/// The kind of a copy whose direction follows from the addresses.
 pub(crate) const DEFAULT_KIND: u32 = 4;
 
 /// A copy as a command. Memory of the host that is not pinned may change once the call returns: then the call waits.
@@ -67,12 +67,12 @@ pub(crate) fn copy_rows(stream: &Stream, rows: Vec<Transfer>) -> Answer {
 
 /// What bytes are filled with: one byte, or four again and again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Pattern {
+pub(crate) enum FillPattern {
     Byte(u8),
     Word(u32),
 }
 
-impl Pattern {
+impl FillPattern {
     fn write(self, at: usize, count: usize) {
         match self {
             Self::Byte(byte) => transfer::fill(at, byte, count),
@@ -87,20 +87,20 @@ impl Pattern {
 }
 
 /// Fills bytes at once.
-pub(crate) fn fill_now(at: usize, pattern: Pattern, count: usize) -> Answer {
+pub(crate) fn fill_now(at: usize, pattern: FillPattern, count: usize) -> Answer {
     check_host()?;
     transfer::check_healthy(at, count)?;
-    races::host_uses(&[Touch::new(Use::Writes, at, count)]);
+    races::host_uses(&[Touch::new(MemoryUse::Writes, at, count)]);
     pattern.write(at, count);
     Ok(())
 }
 
 /// A fill as a command.
-pub(crate) fn fill(stream: &Stream, at: usize, pattern: Pattern, count: usize) -> Answer {
+pub(crate) fn fill(stream: &Stream, at: usize, pattern: FillPattern, count: usize) -> Answer {
     let own = stream.context.open.index;
     let is_device = fleet::owner(at).is_some_and(|open| open.index == own);
     let work = move |lane: &Lane| {
-        if let (true, Pattern::Byte(byte)) = (is_device, pattern) {
+        if let (true, FillPattern::Byte(byte)) = (is_device, pattern) {
             lane.stream().fill(gm(at), byte, count as u64)?;
             return Ok(());
         }
@@ -109,7 +109,7 @@ pub(crate) fn fill(stream: &Stream, at: usize, pattern: Pattern, count: usize) -
             Ok(())
         })
     };
-    stream.take(Engine::Copies, "fill", &[Touch::new(Use::Writes, at, count)], work)
+    stream.take(Engine::Copies, "fill", &[Touch::new(MemoryUse::Writes, at, count)], work)
 }
 
 /// A reduction of elements in memory of devices, as a command.
@@ -126,6 +126,7 @@ pub(crate) fn reduce(
             Ok(())
         })
     };
-    let touches = [Touch::new(Use::Reads, from, bytes), Touch::new(Use::Writes, to, bytes)];
+    let touches =
+        [Touch::new(MemoryUse::Reads, from, bytes), Touch::new(MemoryUse::Writes, to, bytes)];
     stream.take(Engine::Copies, "reduction", &touches, work)
 }

@@ -1,17 +1,17 @@
-//! What is current for the calling thread: its context, its device, the stream that NULL stands for. And how contexts come and go.
+//! The current context, device and default stream of the calling thread, and how contexts are made and destroyed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::capture::{self, Mode};
+use super::capture::{self, CaptureMode};
 use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, defaults, fleet, graph, model, places, tile, virtual_memory};
+use super::{callbacks, defaults, fleet, graph, memory_map, model, tile, virtual_memory};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
-use crate::common::thread::{self, Own};
+use crate::common::thread::{self, ThreadRef};
 use crate::common::{checks, codes};
 
 /// The current context.
@@ -41,7 +41,7 @@ pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
 
 /// As [`submitting`], for a call that looks at its thread again.
 #[inline]
-pub(crate) fn submitting_from(own: &Own, stream: Handle) -> Answer<Found<'static, Stream>> {
+pub(crate) fn submitting_from(own: &ThreadRef, stream: Handle) -> Answer<Found<'static, Stream>> {
     if stream != 0
         && let Some(stream) = of_current(own, stream)
     {
@@ -76,7 +76,7 @@ pub(crate) fn asked(stream: Handle) -> Answer<Found<'static, Stream>> {
 
 /// The stream, where it belongs to the current context and that lives: what most calls ask for, with one look into one table.
 #[inline]
-fn of_current(own: &Own, stream: Handle) -> Option<Found<'static, Stream>> {
+fn of_current(own: &ThreadRef, stream: Handle) -> Option<Found<'static, Stream>> {
     let current = own.with(|thread| thread.context)?;
     STREAMS
         .find(stream)
@@ -85,7 +85,7 @@ fn of_current(own: &Own, stream: Handle) -> Option<Found<'static, Stream>> {
 
 /// Refuses a call that is no command of a stream while a capture forbids it.
 pub(crate) fn check_uncaptured() -> Answer {
-    let mode = Mode::of(thread::with(|thread| thread.capture_mode))?;
+    let mode = CaptureMode::of(thread::with(|thread| thread.capture_mode))?;
     capture::check_allowed(mode)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn destroy(context: &Arc<Context>) {
     for (handle, stream) in STREAMS.all() {
         if stream.context.handle == context.handle {
             callbacks::stream_ends(handle);
-            // Somebody else destroys it at the same moment: then it is gone as well.
+            // Another thread destroys it at the same moment: then it is gone as well.
             STREAMS.forget(handle);
             stream.leave_capture();
         }
@@ -152,7 +152,7 @@ pub(crate) fn reset_device(device: i32) -> Answer {
         Refusal::new(codes::CONTEXT_RELEASE, text)
     })?;
     let Some(context) = context else { return Ok(()) };
-    // What failed is told to nobody any more.
+    // No call is left that could return these failures.
     context.open.drain().unwrap_or_default();
     destroy(&context);
     let left = CONTEXTS.all().iter().any(|(_, other)| other.open.index == device);
@@ -167,7 +167,7 @@ fn forget_all(open: &Open) {
     model::forget_all(open.index);
     tile::forget_all(open.index);
     virtual_memory::forget_all(open);
-    places::free_all(open.index);
+    memory_map::free_all(open.index);
 }
 
 /// `aclrtResetDeviceForce`: everything of the device goes at once.

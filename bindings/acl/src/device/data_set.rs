@@ -4,10 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::model::Extent;
 use crate::common::refusal::{Answer, Refusal};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
-static BUFFERS: Table<Buffer> = Table::new(Kind::DataBuffer);
-static SETS: Table<Set> = Table::new(Kind::DataSet);
+static BUFFERS: HandleTable<Buffer> = HandleTable::new(Kind::DataBuffer);
+static SETS: HandleTable<Set> = HandleTable::new(Kind::DataSet);
 
 /// A range of memory.
 struct Buffer(Mutex<Extent>);
@@ -64,7 +64,7 @@ pub(crate) fn check(set: Handle) -> Answer {
     SETS.get(set).map(drop)
 }
 
-/// Puts a buffer behind those of a set.
+/// Adds a buffer to the end of a set.
 pub(crate) fn add(set: Handle, buffer: Handle) -> Answer {
     SETS.get(set)?.list().push(buffer);
     Ok(())

@@ -103,15 +103,15 @@ fn smaller(left: f64, right: f64) -> f64 {
 }
 
 fn read<T: Copy>(address: usize) -> T {
-    let place = std::ptr::with_exposed_provenance::<T>(address);
+    let pointer = std::ptr::with_exposed_provenance::<T>(address);
     // SAFETY: the caller has looked up that a live block of a device has these bytes.
-    unsafe { place.read_unaligned() }
+    unsafe { pointer.read_unaligned() }
 }
 
 fn write<T>(address: usize, value: T) {
-    let place = std::ptr::with_exposed_provenance_mut::<T>(address);
+    let pointer = std::ptr::with_exposed_provenance_mut::<T>(address);
     // SAFETY: as for `read`.
-    unsafe { place.write_unaligned(value) };
+    unsafe { pointer.write_unaligned(value) };
 }
 
 /// Half precision as single precision.

@@ -22,14 +22,14 @@ use super::profile;
 use super::stream::Stream;
 use super::struck::{self, Stuck};
 use super::waits;
-use super::word::{Words, timed_out, wait_on_host};
+use super::word::{WordPage, timed_out, wait_on_host};
 use crate::common::codes;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
 /// The events of the process.
-pub(crate) static EVENTS: Table<Event> = Table::new(Kind::Event);
+pub(crate) static EVENTS: HandleTable<Event> = HandleTable::new(Kind::Event);
 
 pub(crate) const SYNC: u32 = 1;
 pub(crate) const TIME_LINE: u32 = 8;
@@ -56,10 +56,10 @@ pub(crate) struct Event {
     flags: u32,
     point: Point,
     /// What other processes see; the words are: records submitted, records complete, microseconds of the last.
-    pub(crate) words: Option<Arc<Words>>,
+    pub(crate) words: Option<Arc<WordPage>>,
     /// One of `NEVER`, `RECORDED` and `RESET`.
     last: AtomicU8,
-    /// Whether its last record belongs to a capture, or is behind what a lane is stuck at: `state` says which.
+    /// Whether its last record belongs to a capture, or comes after the command at which a lane is stuck: `state` says which.
     is_entangled: AtomicBool,
     state: Mutex<State>,
     /// How far each stream is when its last wait is over.
@@ -86,7 +86,7 @@ impl Event {
         open: &Arc<Open>,
         style: Style,
         flags: u32,
-        words: Option<Words>,
+        words: Option<WordPage>,
     ) -> Answer<Handle> {
         require(flags & !FLAGS == 0 && (style == Style::Plain || flags != 0), || {
             Refusal::value(format!(
@@ -95,7 +95,7 @@ impl Event {
         })?;
         let words = match words {
             Some(words) => Some(words),
-            None if flags & IPC != 0 => Some(Words::over(open, None)?),
+            None if flags & IPC != 0 => Some(WordPage::over(open, None)?),
             None => None,
         };
         let point = open.session.event()?;
@@ -141,7 +141,7 @@ impl Event {
         self.last.load(Ordering::Acquire) != NEVER
     }
 
-    /// Whether `state` has anything of its last record. Most events have nothing, and then nobody takes the lock.
+    /// Whether `state` has anything of its last record. Most events have nothing, and then no thread takes the lock.
     fn is_entangled(&self) -> bool {
         // Acquire: pairs with the Release store of who has changed `state`.
         self.is_entangled.load(Ordering::Acquire)
@@ -379,7 +379,7 @@ fn asked_for(is_over: bool) -> bool {
     is_over
 }
 
-/// Waits for the record that is the last one now, unless nobody needs the wait any more.
+/// Waits for the record that is the last one now, unless the wait is no longer needed.
 fn wait_for(point: &Point, limit: Option<Duration>, is_dropped: impl Fn() -> bool) -> Answer {
     let mut record = point.completed();
     let mut is_over = || {

@@ -7,7 +7,7 @@ use pto_host::stitch::StitchError;
 use crate::common::codes;
 use crate::common::refusal::Refusal;
 
-/// Stands before the code in the message of a function of the host that fails on purpose.
+/// Precedes the code in the message of a function of the host that fails on purpose.
 const MARK: char = '\u{1}';
 
 /// Lets the command of a stream fail with `refusal`: the next synchronise gives it.

@@ -1,4 +1,4 @@
-//! The devices of this process: opened when somebody sets them, and their primary contexts. In virtual time a thread that waits steps all of them.
+//! The devices of this process: opened when a thread sets them, and their primary contexts. In virtual time a thread that waits steps all of them.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub(crate) fn at(device: i32) -> Option<&'static Arc<Open>> {
     slots().get(usize::try_from(device).ok()?)?.open.get()
 }
 
-/// Who may end a wait in a session: the other devices, and whoever is outside of them.
+/// What may end a wait in a session: the other devices, and threads outside of them.
 pub(crate) struct Fleet;
 
 /// How long a thread that waits lets others act before it looks again.
@@ -84,7 +84,7 @@ impl Others for Fleet {
     fn pause(&self, has_limit: bool) -> Option<Duration> {
         let waits = (!has_limit).then(Waits::begin);
         let quiet = self.quiet();
-        // Another device may do what this thread waits for, or what somebody asked of it just before he could not act any more.
+        // Another device may do what this thread waits for, or the last call of a thread that cannot act any more.
         if step(if has_limit { PAUSE } else { Duration::MAX }) {
             return None;
         }
@@ -101,7 +101,7 @@ pub(crate) fn all_opened() -> impl Iterator<Item = Arc<Open>> {
     slots().iter().filter_map(|slot| slot.open.get().cloned())
 }
 
-/// One turn of each device in virtual time that nobody else steps just now, in which at most `idle` passes with nothing done; whether anything was done.
+/// One step of each device in virtual time that no other thread steps just now, in which at most `idle` passes with nothing done; whether anything was done.
 pub(crate) fn step(idle: Duration) -> bool {
     let opened = slots().iter().filter_map(|slot| slot.open.get());
     opened.fold(false, |worked, open| open.session.step(idle) | worked)

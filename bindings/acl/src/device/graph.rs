@@ -10,16 +10,16 @@ use std::time::Duration;
 use pto_host::session::Event as Point;
 use pto_host::whole_file::write_whole;
 
-use super::capture::{Capture, Captured, Mode, Step};
+use super::capture::{Capture, CaptureMode, Captured, Step};
 use super::lane::{Lane, NO_STREAM};
 use super::stream::Stream;
 use crate::common::codes;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
 /// The graphs of the process.
-pub(crate) static GRAPHS: Table<Graph> = Table::new(Kind::Graph);
+pub(crate) static GRAPHS: HandleTable<Graph> = HandleTable::new(Kind::Graph);
 
 /// A captured graph.
 pub(crate) struct Graph {
@@ -28,7 +28,7 @@ pub(crate) struct Graph {
     /// The context of the stream that began the capture: the graph goes with it.
     context: Handle,
     captured: Captured,
-    /// Lanes of the members behind the first, and the events of the capture.
+    /// Lanes of the members after the first, and the events of the capture.
     parts: Mutex<(Vec<Lane>, Vec<Point>)>,
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn forget_of(context: Handle) {
 }
 
 /// Begins a capture on a stream.
-pub(crate) fn begin_capture(stream: &Stream, mode: Mode) -> Answer {
+pub(crate) fn begin_capture(stream: &Stream, mode: CaptureMode) -> Answer {
     require(!stream.is_default(), || {
         let text = "the default stream cannot be captured; create a stream";
         Refusal::new(codes::DEFAULT_STREAM_CAPTURED, text)

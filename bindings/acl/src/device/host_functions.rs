@@ -29,7 +29,7 @@ impl Blocking {
 pub(crate) fn launch(stream: &Stream, call: Call) -> Answer {
     let handle = stream.handle;
     let work: Work = Arc::new(move |lane| {
-        // The function may tell any thread of the host that it was called.
+        // The function may let any thread of the host know that it was called.
         races::ended(lane.number());
         lane.call(move || {
             if callbacks::is_subscribed(Sort::HostFunction, handle) {
@@ -51,7 +51,7 @@ pub(crate) fn launch_report(stream: &Stream, call: Call, blocking: Blocking) -> 
         Refusal::new(codes::STREAM_NOT_SUBSCRIBED, text)
     })?;
     let work: Work = Arc::new(move |lane| {
-        // The function may tell any thread of the host that it was called.
+        // The function may let any thread of the host know that it was called.
         races::ended(lane.number());
         lane.call(move || {
             let done = callbacks::deliver(Sort::Report, handle, thread::number(), call)?;

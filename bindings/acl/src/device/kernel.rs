@@ -12,20 +12,20 @@ use pto_native::kernels::{self, KernelSource};
 
 use super::fleet;
 use super::lane::Lane;
+use super::memory_map;
 use super::open::Open;
 use super::parameters::{Declaration, MAX_PARAMETERS, Parameters};
-use super::places;
-use super::settings::{MOST_DEVICES, Machine, settings};
+use super::settings::{DeviceKind, MOST_DEVICES, settings};
 use super::tile::{self, TileFunction};
 use crate::common::codes;
 use crate::common::order::Touch;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Lasting, Table};
+use crate::common::table::{Handle, HandleTable, Kind, Lasting};
 
-pub(crate) static BINARIES: Table<Binary> = Table::new(Kind::Binary);
+pub(crate) static BINARIES: HandleTable<Binary> = HandleTable::new(Kind::Binary);
 /// Code stays loaded for as long as the process lives, and so do its functions.
-pub(crate) static FUNCTIONS: Lasting<Function> = Lasting::new(Kind::Function);
-pub(crate) static ARGUMENTS: Table<Arguments> = Table::new(Kind::Arguments);
+pub(crate) static FUNCTIONS: Lasting<KernelFunction> = Lasting::new(Kind::Function);
+pub(crate) static ARGUMENTS: HandleTable<Arguments> = HandleTable::new(Kind::Arguments);
 
 /// Code with kernels in it.
 pub(crate) struct Binary {
@@ -36,12 +36,12 @@ pub(crate) struct Binary {
 
 /// The cores that a kernel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cores {
+pub(crate) enum TargetCores {
     Cube,
     Vector,
 }
 
-impl Cores {
+impl TargetCores {
     const fn kind(self) -> CoreKind {
         match self {
             Self::Cube => CoreKind::AIC,
@@ -91,12 +91,12 @@ impl Object {
     }
 }
 
-/// Refuses a shared object that is cut off: whoever loads it would crash. What is loaded onto a machine is not code of this process.
+/// Refuses a shared object that is cut off: loading it would crash. Code for an emulated machine is not code of this process.
 fn check_object(bytes: &[u8], name: &str) -> Answer {
     const KIND: usize = 16;
     const SHARED: [u8; 2] = 3_u16.to_ne_bytes();
     let is_shared = bytes.get(KIND..KIND + 2).is_none_or(|kind| kind == SHARED);
-    if settings().machine == Machine::Virt || !is_shared {
+    if settings().machine == DeviceKind::Virt || !is_shared {
         return Ok(());
     }
     pto_host::check_shared_object(bytes)
@@ -104,30 +104,30 @@ fn check_object(bytes: &[u8], name: &str) -> Answer {
 }
 
 /// Takes code with kernels for these cores.
-pub(crate) fn load(object: Object, cores: Cores) -> Handle {
+pub(crate) fn load(object: Object, cores: TargetCores) -> Handle {
     BINARIES.open(Binary { object, kind: cores.kind(), functions: Mutex::default() })
 }
 
 /// Makes a kernel of a function of the program.
-pub(crate) fn of_function(name: &str, entry: usize, cores: Cores) -> Answer<Handle> {
-    require(settings().machine == Machine::Simulator, || {
+pub(crate) fn of_function(name: &str, entry: usize, cores: TargetCores) -> Answer<Handle> {
+    require(settings().machine == DeviceKind::Simulator, || {
         let text = format!(
             "{name} is a function of this process, which the cores of virt do not run; load an object, and get the kernel by its name"
         );
         Refusal::unsupported(text)
     })?;
-    let place = NonNull::new(std::ptr::with_exposed_provenance_mut::<c_void>(entry));
-    let place = place.ok_or_else(|| Refusal::argument("entry is null; pass a function"))?;
+    let function = NonNull::new(std::ptr::with_exposed_provenance_mut::<c_void>(entry));
+    let function = function.ok_or_else(|| Refusal::argument("entry is null; pass a function"))?;
     let source = KernelSource { name, symbol: name, kind: cores.kind() };
     // SAFETY: the caller passes a function `void entry(int64_t *args)` of the program, which stays loaded.
-    let kernel = unsafe { kernels::from_pointer(place, source) };
+    let kernel = unsafe { kernels::from_pointer(function, source) };
     Ok(add(kernel, entry, Declaration::default()))
 }
 
 /// A kernel that can be launched.
-pub(crate) struct Function {
+pub(crate) struct KernelFunction {
     pub(crate) declaration: Declaration,
-    code: Code,
+    code: FunctionCode,
 }
 
 /// What a launch runs.
@@ -135,7 +135,7 @@ pub(crate) struct Function {
     clippy::large_enum_variant,
     reason = "functions are few and stay where they are; a launch of machine code finds its number without one more pointer"
 )]
-enum Code {
+enum FunctionCode {
     Machine(MachineFunction),
     Tile(Box<TileFunction>),
 }
@@ -176,7 +176,7 @@ impl Binary {
     fn of_machine_code(&self, symbol: &str) -> Answer<Handle> {
         let Object { bytes, name, .. } = &self.object;
         let declaration = Declaration::of_object(bytes, name, symbol);
-        if settings().machine == Machine::Virt {
+        if settings().machine == DeviceKind::Virt {
             return Ok(add(of_machine(symbol)?, NO_ENTRY, declaration?));
         }
         let source = KernelSource { name: symbol, symbol, kind: self.kind };
@@ -197,7 +197,7 @@ impl Binary {
         })?;
         let parameters = Parameters::of(name, &TileFunction::sizes(kernel))?;
         let declaration = Declaration::from(parameters);
-        let code = |handle| Code::Tile(Box::new(TileFunction::new(handle, kernel.clone())));
+        let code = |handle| FunctionCode::Tile(Box::new(TileFunction::new(handle, kernel.clone())));
         Ok(add_code(declaration, code))
     }
 }
@@ -218,29 +218,29 @@ fn of_machine(name: &str) -> Answer<Kernel> {
 /// Makes a function of a kernel.
 fn add(kernel: Kernel, entry: usize, declaration: Declaration) -> Handle {
     let numbers = [const { AtomicU32::new(NO_NUMBER) }; MOST_DEVICES];
-    let code = |handle| Code::Machine(MachineFunction { handle, kernel, entry, numbers });
+    let code = |handle| FunctionCode::Machine(MachineFunction { handle, kernel, entry, numbers });
     add_code(declaration, code)
 }
 
 /// Makes a function of what `code` gives for its handle.
-fn add_code(declaration: Declaration, code: impl FnOnce(Handle) -> Code) -> Handle {
+fn add_code(declaration: Declaration, code: impl FnOnce(Handle) -> FunctionCode) -> Handle {
     let mut given = 0;
     FUNCTIONS.open_with(|handle| {
         given = handle;
-        Function { declaration, code: code(handle) }
+        KernelFunction { declaration, code: code(handle) }
     });
     given
 }
 
 /// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, how many, whether there are
-/// several blocks, and null or a flag that is set instead where an argument is an address that nothing is mapped at; behind them the block context.
+/// several blocks, and null or a flag that is set instead where an argument is an address that nothing is mapped at; followed by the block context.
 unsafe extern "C" fn fetch(args: *const u64) {
     const ENTRY: usize = 0;
     let word = |index| {
         // SAFETY: `launch_from` passes five words, and the device one more.
-        let place = unsafe { args.add(index) };
+        let word = unsafe { args.add(index) };
         // SAFETY: as above.
-        unsafe { place.read() }
+        unsafe { word.read() }
     };
     let address = |index| usize::try_from(word(index)).unwrap_or(0);
     let count = address(2).min(MAX_PARAMETERS - 1);
@@ -251,7 +251,7 @@ unsafe extern "C" fn fetch(args: *const u64) {
     // SAFETY: null, or `launch_from` keeps the flag until the launch is over.
     let flag = unsafe { flag.as_ref() };
     if let Some(flag) = flag
-        && places::check_words(&held[..count]).is_err()
+        && memory_map::check_words(&held[..count]).is_err()
     {
         // Relaxed: the stream orders the kernel before who looks.
         return flag.store(true, Ordering::Relaxed);
@@ -279,11 +279,11 @@ unsafe fn copy_words(from: usize, to: &mut [u64]) {
 /// The handle that `fetch` is registered under: no function has it.
 const FETCH: Handle = 1;
 
-impl Function {
+impl KernelFunction {
     pub(crate) fn name(&self) -> &str {
         match &self.code {
-            Code::Machine(machine) => machine.kernel.name(),
-            Code::Tile(tile) => tile.name(),
+            FunctionCode::Machine(machine) => machine.kernel.name(),
+            FunctionCode::Tile(tile) => tile.name(),
         }
     }
 
@@ -291,23 +291,23 @@ impl Function {
     #[inline]
     pub(crate) fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
         match &self.code {
-            Code::Machine(machine) => machine.launch(lane, blocks, words),
-            Code::Tile(tile) => tile.launch(lane, blocks, words),
+            FunctionCode::Machine(machine) => machine.launch(lane, blocks, words),
+            FunctionCode::Tile(tile) => tile.launch(lane, blocks, words),
         }
     }
 
     /// Refuses what cannot be launched, as far as its words say.
     pub(crate) fn check(&self, open: &Open, blocks: u32, words: &[u64]) -> Answer {
         match &self.code {
-            Code::Machine(_) => places::check_words(words),
-            Code::Tile(tile) => tile.check(open, blocks, words),
+            FunctionCode::Machine(_) => memory_map::check_words(words),
+            FunctionCode::Tile(tile) => tile.check(open, blocks, words),
         }
     }
 
     /// Refuses a parameter of another size than the kernel's, where the kernel knows it. A whole word is one for every scalar.
     pub(crate) fn check_size(&self, index: usize, bytes: usize) -> Answer {
-        let Code::Tile(tile) = &self.code else { return Ok(()) };
-        let (_, wanted) = self.declaration.get(tile.name())?.place(index)?;
+        let FunctionCode::Tile(tile) = &self.code else { return Ok(()) };
+        let (_, wanted) = self.declaration.get(tile.name())?.extent(index)?;
         require(bytes == wanted || bytes == size_of::<u64>(), || {
             let name = tile.name();
             Refusal::value(format!(
@@ -319,18 +319,20 @@ impl Function {
     /// The memory that a launch uses, where the kernel says it.
     pub(crate) fn touches(&self, blocks: u32, words: &[u64]) -> Option<Vec<Touch>> {
         match &self.code {
-            Code::Machine(_) => None,
-            Code::Tile(tile) => Some(tile.touches(blocks, words)),
+            FunctionCode::Machine(_) => None,
+            FunctionCode::Tile(tile) => Some(tile.touches(blocks, words)),
         }
     }
 
     /// Launches it with `count` words at `at` in memory of the device.
     pub(crate) fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
         match &self.code {
-            Code::Machine(machine) if machine.entry != NO_ENTRY => {
+            FunctionCode::Machine(machine) if machine.entry != NO_ENTRY => {
                 machine.launch_from(lane, blocks, at, count)
             }
-            Code::Machine(_) | Code::Tile(_) => self.launch_after(lane, blocks, at, count),
+            FunctionCode::Machine(_) | FunctionCode::Tile(_) => {
+                self.launch_after(lane, blocks, at, count)
+            }
         }
     }
 
@@ -338,7 +340,7 @@ impl Function {
     fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
         lane.synchronize(None)?;
         let mut held = vec![0_u64; count];
-        // SAFETY: the words were looked up in a live block, and the caller frees it behind the launch.
+        // SAFETY: the words were looked up in a live block, and the caller frees it after the launch.
         unsafe { copy_words(at, &mut held) };
         self.launch(lane, blocks, &held)
     }
@@ -348,7 +350,7 @@ impl MachineFunction {
     /// Launches it in a lane.
     #[inline]
     fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
-        places::check_words(words)?;
+        memory_map::check_words(words)?;
         let id = self.number_on(&lane.open)?;
         lane.stream().launch_blocks(id, blocks, words)?;
         Ok(())
@@ -357,16 +359,16 @@ impl MachineFunction {
     /// The number that it has on a device.
     #[inline]
     fn number_on(&self, open: &Open) -> Answer<FuncId> {
-        let place = usize::try_from(open.index).ok().and_then(|index| self.numbers.get(index));
-        // Acquire: pairs with the Release below, behind the registration.
-        let known = place.map_or(NO_NUMBER, |place| place.load(Ordering::Acquire));
+        let number = usize::try_from(open.index).ok().and_then(|index| self.numbers.get(index));
+        // Acquire: pairs with the Release below, after the registration.
+        let known = number.map_or(NO_NUMBER, |number| number.load(Ordering::Acquire));
         if let Ok(known) = u16::try_from(known) {
             return Ok(FuncId(known));
         }
         let id = open.kernel(self.handle, &self.kernel)?;
-        if let Some(place) = place {
+        if let Some(number) = number {
             // Release: pairs with the Acquire above. A device keeps the number as long as the process.
-            place.store(id.0.into(), Ordering::Release);
+            number.store(id.0.into(), Ordering::Release);
         }
         Ok(id)
     }
@@ -377,7 +379,7 @@ impl MachineFunction {
             Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
         let id = lane.open.kernel(FETCH, &kernel)?;
         let several = u64::from(blocks > 1);
-        let is_unmapped = places::has_reserved().then(Arc::<AtomicBool>::default);
+        let is_unmapped = memory_map::has_reserved().then(Arc::<AtomicBool>::default);
         let flag = is_unmapped.as_ref().map_or(0, |flag| Arc::as_ptr(flag).expose_provenance());
         let words = [self.entry as u64, at as u64, count as u64, several, flag as u64];
         lane.stream().launch_blocks(id, blocks, &words)?;
@@ -394,21 +396,21 @@ impl MachineFunction {
     }
 }
 
-/// Arguments that are put together step by step; each parameter has a word of its own, or a place in `extra` whose address is the word.
+/// Arguments that are put together step by step; each parameter has a word of its own, or a buffer in `extra` whose address is the word.
 #[derive(Default)]
 pub(crate) struct Arguments {
-    state: Mutex<Parts>,
+    state: Mutex<LaunchArgs>,
 }
 
 /// The parts of arguments.
 #[derive(Default)]
-pub(crate) struct Parts {
-    pub(crate) parameters: Vec<Part>,
+pub(crate) struct LaunchArgs {
+    pub(crate) parameters: Vec<Parameter>,
     pub(crate) is_final: bool,
 }
 
 /// One parameter.
-pub(crate) enum Part {
+pub(crate) enum Parameter {
     Bytes(Vec<u8>),
     /// Memory of the host, which the kernel reads through its address.
     Buffer(Vec<u64>),
@@ -422,18 +424,18 @@ pub(crate) fn new_arguments() -> Handle {
 impl Arguments {
     /// Adds a parameter of these bytes; its number from 1 is its handle.
     pub(crate) fn append(&self, bytes: Vec<u8>) -> Answer<usize> {
-        self.lock().add(Part::Bytes(bytes))
+        self.lock().add(Parameter::Bytes(bytes))
     }
 
-    /// Adds a parameter whose bytes get a place of their own.
-    pub(crate) fn append_place(&self) -> Answer<usize> {
-        self.lock().add(Part::Buffer(Vec::new()))
+    /// Adds a parameter whose bytes get a buffer of their own.
+    pub(crate) fn append_placeholder(&self) -> Answer<usize> {
+        self.lock().add(Parameter::Buffer(Vec::new()))
     }
 
-    /// Makes the place of a parameter so large, and says where it is.
+    /// Resizes the buffer of a parameter, and returns its address.
     pub(crate) fn buffer(&self, parameter: usize, bytes: usize) -> Answer<usize> {
         let mut parts = self.lock();
-        let Part::Buffer(held) = parts.part(parameter)? else {
+        let Parameter::Buffer(held) = parts.part(parameter)? else {
             return Err(Refusal::value("the parameter is no place holder; append one first"));
         };
         *held = vec![0; bytes.div_ceil(8)];
@@ -443,7 +445,7 @@ impl Arguments {
     /// Gives a parameter other bytes, as many as it has.
     pub(crate) fn update(&self, parameter: usize, value: Vec<u8>) -> Answer {
         let mut parts = self.lock();
-        let Part::Bytes(held) = parts.part(parameter)? else {
+        let Parameter::Bytes(held) = parts.part(parameter)? else {
             return Err(Refusal::value("the parameter is a place holder; write to its buffer"));
         };
         require(held.len() == value.len(), || {
@@ -462,14 +464,14 @@ impl Arguments {
         self.lock().is_final = true;
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Parts> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LaunchArgs> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Parts {
+impl LaunchArgs {
     /// Adds a parameter; its number from 1 is its handle.
-    pub(crate) fn add(&mut self, part: Part) -> Answer<usize> {
+    pub(crate) fn add(&mut self, part: Parameter) -> Answer<usize> {
         require(!self.is_final, || Refusal::value("the arguments are final; begin new ones"))?;
         require(self.parameters.len() < MAX_PARAMETERS, || {
             Refusal::value(format!(
@@ -481,7 +483,7 @@ impl Parts {
     }
 
     /// The parameter with this handle.
-    pub(crate) fn part(&mut self, handle: usize) -> Answer<&mut Part> {
+    pub(crate) fn part(&mut self, handle: usize) -> Answer<&mut Parameter> {
         let index = handle.checked_sub(1);
         let part = index.and_then(|index| self.parameters.get_mut(index));
         part.ok_or_else(|| Refusal::new(codes::BAD_HANDLE, "there is no such parameter"))

@@ -1,4 +1,4 @@
-//! The streams of the session that carry the commands of one stream of the program: one, or two if the program told the stream to stop
+//! The streams of the session that carry the commands of one stream of the program: one, or two if the program set the stream to stop
 //! on failures after it had submitted commands.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use pto_host::session::{Event as Point, OnFailure, Stream, StreamOptions};
 use super::callbacks::Exception;
 use super::failure::fail_command;
 use super::limits;
+use super::memory_map;
 use super::open::Open;
-use super::places;
 use super::profile;
 use super::struck::{self, Stuck};
 use crate::common::codes;
 use crate::common::faults;
-use crate::common::order::{LaneNumber, Touch, Use};
+use crate::common::order::{LaneNumber, MemoryUse, Touch};
 use crate::common::races;
 use crate::common::refusal::Answer;
 use crate::common::watch::{self, Watcher};
@@ -35,17 +35,17 @@ pub(crate) struct Lane {
     priority: u8,
     normal: Stream,
     stopping: OnceLock<Stream>,
-    /// How long its kernels may take, in microseconds, as its streams have been told.
+    /// How long its kernels may take, in microseconds, as it is set in its streams.
     operator_us: AtomicU64,
     /// How often its commands were dropped.
     aborts: Arc<AtomicU64>,
     /// Words that it waits for without a limit.
     awaited: Mutex<Vec<Awaited>>,
-    /// What it is stuck at, or was: by itself, or because it waits for a record behind that.
+    /// What it is stuck at, or was: by itself, or because it waits for a record after that.
     stuck: Mutex<Option<Arc<Stuck>>>,
 }
 
-/// A wait for a word: the word, and the records before and behind the wait.
+/// A wait for a word: the word, and the records before and after the wait.
 #[derive(Clone)]
 struct Awaited {
     address: usize,
@@ -53,7 +53,7 @@ struct Awaited {
     passed: Point,
 }
 
-/// No time of operators: the streams of a lane have not been told yet.
+/// No time of operators: the streams of a lane have none set yet.
 const NOT_TOLD: u64 = 0;
 
 /// The number of a lane that has no stream of the program: branches of graphs, models that a call waits for.
@@ -107,8 +107,8 @@ impl Command {
 
     /// Refuses where memory that it uses has been freed or unmapped since it was made.
     pub(crate) fn check_memory(&self) -> Answer {
-        let mut known = self.touches.iter().filter(|touch| touch.how != Use::Passes);
-        known.try_for_each(|touch| places::device_of(touch.start, touch.bytes).map(drop))
+        let mut known = self.touches.iter().filter(|touch| touch.how != MemoryUse::Passes);
+        known.try_for_each(|touch| memory_map::device_of(touch.start, touch.bytes).map(drop))
     }
 
     /// Submits it to a lane.
@@ -153,10 +153,10 @@ impl Lane {
         if !profile::is_on() {
             return self.perform(engine, work);
         }
-        let recorded = profile::begin(self.place(), label)?;
+        let recorded = profile::begin(self.stream_ref(), label)?;
         let outcome = self.perform(engine, work);
         if let Some(recorded) = recorded {
-            profile::end(self.place(), recorded)?;
+            profile::end(self.stream_ref(), recorded)?;
         }
         outcome
     }
@@ -168,7 +168,7 @@ impl Lane {
         let strike = is_asked_for.then(|| faults::strike(engine == Engine::Cores)).flatten();
         match strike {
             Some(strike) => self.suffer(strike),
-            // Waits and records go on: they are what tells that the stream is drained.
+            // Waits and records go on: they show that the stream is drained.
             None if engine != Engine::Stream && self.open.damage.is_poisoned() => Ok(()),
             None if engine == Engine::Cores => {
                 self.limit_operators()?;
@@ -193,7 +193,7 @@ impl Lane {
         Ok(())
     }
 
-    /// What a fault does in the place of a command.
+    /// The work of a fault, which replaces that of a command.
     #[cold]
     fn suffer(&self, strike: Strike) -> Answer {
         let (code, what) = match strike {
@@ -234,7 +234,7 @@ impl Lane {
         })
     }
 
-    /// It writes a word in its turn, which is behind what it is stuck at.
+    /// It writes a word in stream order, after the command at which it is stuck.
     pub(crate) fn writes_word(&self, address: usize) {
         if let Some(stuck) = self.stuck() {
             stuck.note_word(address);
@@ -295,11 +295,11 @@ impl Lane {
     #[inline]
     pub(crate) fn records(&self, signal: usize) -> Answer {
         races::recorded(self.number, signal);
-        profile::records(self.place(), signal)
+        profile::records(self.stream_ref(), signal)
     }
 
-    fn place(&self) -> profile::Place<'_> {
-        profile::Place { open: &self.open, stream: self.stream(), title: &self.title }
+    fn stream_ref(&self) -> profile::StreamRef<'_> {
+        profile::StreamRef { open: &self.open, stream: self.stream(), title: &self.title }
     }
 
     /// Its number among the lanes of the process.
@@ -321,11 +321,11 @@ impl Lane {
             ..StreamOptions::default()
         };
         let stopping = self.open.session.stream_with(options)?;
-        let behind = self.open.session.event()?;
-        self.normal.record(&behind)?;
-        stopping.wait(&behind)?;
+        let after = self.open.session.event()?;
+        self.normal.record(&after)?;
+        stopping.wait(&after)?;
         self.stopping.get_or_init(|| stopping);
-        // Relaxed: the next kernel tells the new stream its time.
+        // Relaxed: the next kernel sets the time of the new stream.
         self.operator_us.store(NOT_TOLD, Ordering::Relaxed);
         Ok(())
     }
@@ -401,7 +401,7 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        // Nobody can end what it is stuck at any more.
+        // No thread can end its stuck command any more.
         if self.stuck().is_some() {
             self.abort();
         }

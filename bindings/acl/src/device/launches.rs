@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::kernel::{Arguments, Function, Part};
+use super::kernel::{Arguments, KernelFunction, Parameter};
 use super::lane::{Engine, Lane};
 use super::parameters::{words, words_in};
-use super::settings::{Machine, settings};
+use super::settings::{DeviceKind, settings};
 use super::stream::Stream;
-use super::{places, profile};
+use super::{memory_map, profile};
 use crate::common::checks;
-use crate::common::order::{Touch, Use};
+use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::thread::Own;
+use crate::common::thread::ThreadRef;
 
 /// What a kernel is called with: its words, and memory of the host that words are addresses of.
 #[derive(Default)]
@@ -27,8 +27,8 @@ impl Passed {
     }
 }
 
-/// Arguments of the host; at each place of `holders` (where, from where) stands the address of what follows in the arguments.
-pub(crate) fn with_places(
+/// Arguments of the host; each of `holders` (offset of the address, offset of the data) gets the address of its data in the arguments.
+pub(crate) fn with_placeholders(
     arguments: &[u8],
     holders: impl Iterator<Item = (usize, usize)>,
 ) -> Answer<Passed> {
@@ -48,7 +48,7 @@ pub(crate) fn with_places(
 }
 
 /// Arguments that were put together step by step, for this function.
-pub(crate) fn of_parts(function: &Function, arguments: &Arguments) -> Answer<Passed> {
+pub(crate) fn of_parts(function: &KernelFunction, arguments: &Arguments) -> Answer<Passed> {
     let parts = arguments.lock();
     require(parts.is_final, || {
         Refusal::value("the arguments are not final; call aclrtKernelArgsFinalize first")
@@ -56,11 +56,11 @@ pub(crate) fn of_parts(function: &Function, arguments: &Arguments) -> Answer<Pas
     let mut passed = Passed::default();
     for (index, part) in parts.parameters.iter().enumerate() {
         match part {
-            Part::Bytes(bytes) => {
+            Parameter::Bytes(bytes) => {
                 function.check_size(index, bytes.len())?;
                 passed.words.extend(words(bytes)?);
             }
-            Part::Buffer(buffer) => {
+            Parameter::Buffer(buffer) => {
                 let buffer = Arc::new(buffer.clone());
                 passed.words.push(buffer.as_ptr().expose_provenance() as u64);
                 passed.kept.push(buffer);
@@ -73,7 +73,7 @@ pub(crate) fn of_parts(function: &Function, arguments: &Arguments) -> Answer<Pas
 /// How many words so many bytes of arguments in memory of a device are.
 pub(crate) fn check_words_on_device(at: usize, bytes: usize) -> Answer<usize> {
     let count = words_in(bytes)?;
-    require(count == 0 || places::device_of(at, 8 * count)?.is_some(), || {
+    require(count == 0 || memory_map::device_of(at, 8 * count)?.is_some(), || {
         Refusal::value(format!(
             "the arguments at {at:#x} are not in memory of a device; use aclrtLaunchKernelWithHostArgs"
         ))
@@ -84,34 +84,34 @@ pub(crate) fn check_words_on_device(at: usize, bytes: usize) -> Answer<usize> {
 /// Launches a kernel whose `count` words lie at `at` in memory of the device: they are read when the launch's turn comes.
 pub(crate) fn launch_from(
     stream: &Stream,
-    function: Arc<Function>,
+    function: Arc<KernelFunction>,
     blocks: u32,
     at: usize,
     count: usize,
 ) -> Answer {
     let named = Arc::clone(&function);
     let label = || named.name().to_owned();
-    let touches = [Touch::new(Use::Reads, at, 8 * count)];
+    let touches = [Touch::new(MemoryUse::Reads, at, 8 * count)];
     let work = move |lane: &Lane| function.launch_from(lane, blocks, at, count);
     stream.take_labelled(Engine::Cores, "kernel", label, &touches, work)
 }
 
 /// The memory of devices that a launch uses: what the kernel says, or else what it gets addresses of.
-fn touched_by(function: &Function, blocks: u32, held: &[u64]) -> Vec<Touch> {
+fn touched_by(function: &KernelFunction, blocks: u32, held: &[u64]) -> Vec<Touch> {
     if let Some(touches) = function.touches(blocks, held) {
         return touches;
     }
     let address =
-        |word: &u64| usize::try_from(*word).ok().filter(|at| places::block_at(*at).is_some());
-    held.iter().filter_map(address).map(|at| Touch::new(Use::Passes, at, 1)).collect()
+        |word: &u64| usize::try_from(*word).ok().filter(|at| memory_map::block_at(*at).is_some());
+    held.iter().filter_map(address).map(|at| Touch::new(MemoryUse::Passes, at, 1)).collect()
 }
 
-/// Launches a kernel with words alone. Where nobody keeps the launch, nothing is copied.
+/// Launches a kernel with words alone. A launch that is not kept copies nothing.
 #[inline]
 pub(crate) fn launch_words(
-    own: &Own,
+    own: &ThreadRef,
     stream: &Stream,
-    function: &Arc<Function>,
+    function: &Arc<KernelFunction>,
     blocks: u32,
     words: &[u64],
 ) -> Answer {
@@ -124,20 +124,20 @@ pub(crate) fn launch_words(
 /// Launches a kernel; what its words are addresses of is kept until it is over.
 pub(crate) fn launch(
     stream: &Stream,
-    function: Arc<Function>,
+    function: Arc<KernelFunction>,
     blocks: u32,
     passed: Passed,
 ) -> Answer {
     let Passed { words, kept } = passed;
-    require(kept.is_empty() || settings().machine == Machine::Simulator, || {
+    require(kept.is_empty() || settings().machine == DeviceKind::Simulator, || {
         let text = "place holders are memory of the host, which kernels on the device virt do not see; copy it to the device, and pass its address";
         Refusal::unsupported(text)
     })?;
     if stream.is_captured() {
         function.check(&stream.context.open, blocks, &words)?;
     }
-    let is_told = checks::is_on();
-    let touches = if is_told { touched_by(&function, blocks, &words) } else { Vec::new() };
+    let is_checked = checks::is_on();
+    let touches = if is_checked { touched_by(&function, blocks, &words) } else { Vec::new() };
     let named = Arc::clone(&function);
     let label = || named.name().to_owned();
     let work = move |lane: &Lane| {

@@ -5,9 +5,9 @@
 //! ```
 //! A process has one such file, so that shared pages take one descriptor, however many there are. On the page in front of the bytes of a part that
 //! is exported the process says which processes may map it. Another process finds the file by its name under `/proc/PID/fd`, and keeps it open as
-//! long as it has a part of it: one descriptor for each process. Nothing is left behind when both are gone.
+//! long as it has a part of it: one descriptor for each process. Nothing is left when both are gone.
 //!
-//! Who has a part of another process holds a lock on its first byte. The owner uses a part again when nobody holds one.
+//! A process that has a part of another one holds a lock on its first byte. The owner reuses a part when no process holds one.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::settings::{Machine, settings};
+use super::settings::{DeviceKind, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 
@@ -38,14 +38,14 @@ pub(crate) fn pages(bytes: usize) -> usize {
 pub(crate) type Origin = (u32, u32);
 
 /// The file of this process.
-struct Own {
+struct ProcessFile {
     file: File,
-    parts: Mutex<Parts>,
+    parts: Mutex<FileSpace>,
 }
 
 /// Which parts of the file are free.
 #[derive(Default)]
-struct Parts {
+struct FileSpace {
     end: usize,
     /// By where they begin, how long they are.
     free: BTreeMap<usize, usize>,
@@ -60,7 +60,7 @@ struct Peer {
     held: Mutex<BTreeMap<usize, usize>>,
 }
 
-static OWN: Mutex<Option<Arc<Own>>> = Mutex::new(None);
+static OWN: Mutex<Option<Arc<ProcessFile>>> = Mutex::new(None);
 static PEERS: Mutex<BTreeMap<u32, Weak<Peer>>> = Mutex::new(BTreeMap::new());
 /// When something was exported last.
 static EXPORTED: Mutex<Option<Instant>> = Mutex::new(None);
@@ -74,14 +74,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Whose shared pages are.
 enum Holder {
     /// This process's; they go with the value.
-    Own(Arc<Own>),
+    Process(Arc<ProcessFile>),
     /// This process's; the value only looks at them.
-    Looked(Arc<Own>),
+    Looked(Arc<ProcessFile>),
     Other(Arc<Peer>),
 }
 
 /// Shared pages.
-pub(crate) struct Shared {
+pub(crate) struct SharedPages {
     holder: Holder,
     process: u32,
     /// Where their part begins in the file.
@@ -90,13 +90,13 @@ pub(crate) struct Shared {
     was_exported: AtomicBool,
 }
 
-impl Shared {
+impl SharedPages {
     /// Pages of zeros, at least `bytes` long.
     pub(crate) fn new(bytes: usize) -> Answer<Self> {
         let (own, bytes) = (own()?, pages(bytes));
         let at = own.take(PAGE + bytes)?;
         let (process, was_exported) = (std::process::id(), AtomicBool::new(false));
-        Ok(Self { holder: Holder::Own(own), process, at, bytes, was_exported })
+        Ok(Self { holder: Holder::Process(own), process, at, bytes, was_exported })
     }
 
     /// The pages of another process, or a look at those of this one.
@@ -120,7 +120,7 @@ impl Shared {
 
     fn file(&self) -> &File {
         match &self.holder {
-            Holder::Own(own) | Holder::Looked(own) => &own.file,
+            Holder::Process(own) | Holder::Looked(own) => &own.file,
             Holder::Other(peer) => &peer.file,
         }
     }
@@ -175,7 +175,7 @@ impl Shared {
         })
     }
 
-    /// Maps all of the pages at `address`, in place of what is there.
+    /// Maps all of the pages at `address`, over what is there.
     pub(crate) fn map_at(&self, address: usize) -> Answer {
         check_supported()?;
         map(address, self.bytes, libc::MAP_SHARED, self.file().as_raw_fd(), self.at + PAGE)
@@ -208,12 +208,12 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedPages {
     fn drop(&mut self) {
         match &self.holder {
-            Holder::Own(own) => {
+            Holder::Process(own) => {
                 let was_exported = self.was_exported.load(Ordering::Relaxed);
-                // From here on nobody can import it. What cannot be written stays in the file.
+                // From here on it cannot be imported. Bytes that cannot be written stay in the file.
                 if !was_exported || self.write_words(0, &[0]).is_ok() {
                     own.give_back(self.at, PAGE + self.bytes, was_exported);
                 }
@@ -239,7 +239,7 @@ pub(crate) fn may_processes_act() -> bool {
 }
 
 /// The file of this process; it is made when the first part is asked for.
-fn own() -> Answer<Arc<Own>> {
+fn own() -> Answer<Arc<ProcessFile>> {
     let mut held = lock(&OWN);
     if let Some(own) = &*held {
         return Ok(Arc::clone(own));
@@ -250,9 +250,9 @@ fn own() -> Answer<Arc<Own>> {
     if fd < 0 {
         return Err(refused("a file in memory", &io::Error::last_os_error()));
     }
-    // SAFETY: the descriptor is new, and nobody else has it.
+    // SAFETY: the descriptor is new, and has no other owner.
     let file = unsafe { File::from_raw_fd(fd) };
-    let own = Arc::new(Own { file, parts: Mutex::default() });
+    let own = Arc::new(ProcessFile { file, parts: Mutex::default() });
     Ok(Arc::clone(held.insert(own)))
 }
 
@@ -294,7 +294,7 @@ fn file_of(process: u32) -> io::Result<Option<PathBuf>> {
     Ok(paths.find(|path| std::fs::read_link(path).is_ok_and(|to| to.as_os_str() == name.as_str())))
 }
 
-impl Own {
+impl ProcessFile {
     /// A part of so many bytes, with zeros: where it begins.
     fn take(&self, bytes: usize) -> Answer<usize> {
         let mut parts = lock(&self.parts);
@@ -325,7 +325,7 @@ impl Own {
     }
 
     /// Parts that no other process has any more are free.
-    fn look_at_left(&self, parts: &mut Parts) {
+    fn look_at_left(&self, parts: &mut FileSpace) {
         for (at, bytes) in std::mem::take(&mut parts.left) {
             if self.is_held_elsewhere(range(at, 1, libc::F_WRLCK)) {
                 parts.left.push((at, bytes));
@@ -345,7 +345,7 @@ impl Own {
     }
 
     /// Makes zeros of a part, and joins it with its free neighbours. Where the system makes none, it stays as it is, and is not used again.
-    fn free(&self, parts: &mut Parts, at: usize, bytes: usize) {
+    fn free(&self, parts: &mut FileSpace, at: usize, bytes: usize) {
         let offset = |bytes: usize| libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: the descriptor is open.
@@ -411,15 +411,15 @@ fn range(at: usize, bytes: libc::off_t, kind: i32) -> libc::flock {
     }
 }
 
-/// Refuses on devices whose memory is not of this process alone: an emulated machine would not see other pages in its place.
+/// Refuses on devices whose memory is not of this process alone: an emulated machine would not see other pages at its addresses.
 pub(crate) fn check_supported() -> Answer {
-    require(settings().machine == Machine::Simulator, || {
+    require(settings().machine == DeviceKind::Simulator, || {
         let text = "the device virt has its memory in a machine, which sees no pages that are mapped over it: there is no virtual memory and no memory between processes; use the device a2a3sim";
         Refusal::unsupported(text)
     })
 }
 
-/// Puts fresh zeros in place of what is mapped at `address`.
+/// Maps fresh zeros over what is mapped at `address`.
 pub(crate) fn restore(address: usize, bytes: usize) -> Answer {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     map(address, bytes, flags, -1, 0)
@@ -427,12 +427,12 @@ pub(crate) fn restore(address: usize, bytes: usize) -> Answer {
 
 fn map(address: usize, bytes: usize, flags: i32, fd: i32, offset: usize) -> Answer {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let place = std::ptr::with_exposed_provenance_mut(address);
+    let start = std::ptr::with_exposed_provenance_mut(address);
     let offset = libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX);
     // SAFETY: the pages are whole pages of a block of GM that the caller owns; what replaces them can be read and written as before,
     // and everybody reaches GM through raw pointers.
     let mapped =
-        unsafe { libc::mmap(place, bytes, protection, flags | libc::MAP_FIXED, fd, offset) };
+        unsafe { libc::mmap(start, bytes, protection, flags | libc::MAP_FIXED, fd, offset) };
     require(mapped != libc::MAP_FAILED, || refused("pages", &io::Error::last_os_error()))
 }
 

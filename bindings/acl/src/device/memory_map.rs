@@ -1,6 +1,6 @@
-//! Whose an address is: a block of a device, pinned memory of the host, or nobody's.
+//! The owner of an address: a block of a device, pinned memory of the host, or neither.
 //!
-//! Every block of a device stands on pages of its own, so that it can be shared with another process when somebody asks for that.
+//! Every block of a device has pages of its own, so that it can be shared with another process later.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_acl_interface::handles::Generation;
 
 use super::fleet;
-use super::mapping::{self, PAGE, Shared, pages};
+use super::mapping::{self, PAGE, SharedPages, pages};
 use super::open::{Open, check_size, gm};
 use crate::common::argument::check_extent;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -39,9 +39,9 @@ pub(crate) struct Block {
     pub(crate) bytes: usize,
     pub(crate) open: Arc<Open>,
     pub(crate) purpose: Purpose,
-    /// The file behind it, where it is shared.
-    pub(crate) shared: Option<Arc<Shared>>,
-    /// What the allocator of the device gave.
+    /// The file of its pages, if it is shared.
+    pub(crate) shared: Option<Arc<SharedPages>>,
+    /// The address that the allocator of the device returned.
     raw: usize,
     counted: u64,
 }
@@ -54,17 +54,17 @@ struct Pinned {
 }
 
 /// Blocks of devices and pinned memory of the host, by their addresses.
-struct Places {
+struct MemoryMap {
     blocks: BTreeMap<usize, Block>,
     /// Where physical memory is mapped in blocks of addresses, and how many bytes.
     mapped: BTreeMap<usize, usize>,
-    /// What `aclrtMallocHost` gave.
+    /// Memory of `aclrtMallocHost`.
     pinned: BTreeMap<usize, Pinned>,
     /// Memory of the host that the program has registered, and how many bytes.
     registered: BTreeMap<usize, usize>,
 }
 
-static PLACES: Mutex<Places> = Mutex::new(Places {
+static MEMORY_MAP: Mutex<MemoryMap> = Mutex::new(MemoryMap {
     blocks: BTreeMap::new(),
     mapped: BTreeMap::new(),
     pinned: BTreeMap::new(),
@@ -74,27 +74,27 @@ static PLACES: Mutex<Places> = Mutex::new(Places {
 /// Blocks of addresses: without any, no address is one that nothing is mapped at.
 static RESERVED: AtomicUsize = AtomicUsize::new(0);
 
-/// How often the places were changed: threads keep what they have looked up until then.
+/// Counts changes of the map: a thread reuses a look-up until the next change.
 static GENERATION: Generation = Generation::new();
 
-/// The places, to look at.
-struct Look(MutexGuard<'static, Places>);
+/// The map, for reading.
+struct MapGuard(MutexGuard<'static, MemoryMap>);
 
-impl Deref for Look {
-    type Target = Places;
+impl Deref for MapGuard {
+    type Target = MemoryMap;
 
-    fn deref(&self) -> &Places {
+    fn deref(&self) -> &MemoryMap {
         &self.0
     }
 }
 
-fn places() -> Look {
-    Look(PLACES.lock().unwrap_or_else(PoisonError::into_inner))
+fn map() -> MapGuard {
+    MapGuard(MEMORY_MAP.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The places, to change them.
-fn changing() -> MutexGuard<'static, Places> {
-    let held = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+/// The map, for changes.
+fn changing() -> MutexGuard<'static, MemoryMap> {
+    let held = MEMORY_MAP.lock().unwrap_or_else(PoisonError::into_inner);
     GENERATION.next();
     held
 }
@@ -137,7 +137,7 @@ pub(crate) const GRANULARITY: usize = 2 << 20;
 /// Takes a block of a device, with the pages of `shared` in it.
 pub(crate) fn allocate_over(
     open: &Arc<Open>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPages>,
     purpose: Purpose,
 ) -> Answer<Block> {
     let mut block = allocate(open, shared.bytes(), purpose)?;
@@ -147,12 +147,12 @@ pub(crate) fn allocate_over(
     Ok(block)
 }
 
-/// Gives the block that begins at `address` back. It may be in use by the device; nobody else gets it before that is over.
+/// Frees the block that begins at `address`. The device may still use it; its memory is not reused before that is over.
 pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
     let block = {
-        let mut places = changing();
-        let fits = places.blocks.get(&address).is_some_and(|block| block.purpose == purpose);
-        if fits { places.blocks.remove(&address) } else { None }
+        let mut map = changing();
+        let fits = map.blocks.get(&address).is_some_and(|block| block.purpose == purpose);
+        if fits { map.blocks.remove(&address) } else { None }
     };
     let Some(block) = block else {
         let text = format!(
@@ -205,13 +205,13 @@ impl ExtractOf for BTreeMap<usize, Block> {
 
 /// The block that `address` lies in.
 pub(crate) fn block_at(address: usize) -> Option<Block> {
-    let places = places();
-    let (start, block) = places.blocks.range(..=address).next_back()?;
+    let map = map();
+    let (start, block) = map.blocks.range(..=address).next_back()?;
     (address - start < pages(block.bytes)).then(|| block.clone())
 }
 
 /// Makes a block shared, if it is not yet.
-pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
+pub(crate) fn share(address: usize) -> Answer<Arc<SharedPages>> {
     let block = block_at(address).filter(|block| block.address == address);
     let block = block.filter(|block| block.purpose == Purpose::Memory);
     let block = block.ok_or_else(|| {
@@ -222,10 +222,10 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
     if let Some(shared) = block.shared {
         return Ok(shared);
     }
-    let shared = Arc::new(Shared::new(block.bytes)?);
-    let mut places = changing();
+    let shared = Arc::new(SharedPages::new(block.bytes)?);
+    let mut map = changing();
     let gone = || Refusal::value(format!("{address:#x} was freed meanwhile; export it before"));
-    let block = places.blocks.get_mut(&address).ok_or_else(gone)?;
+    let block = map.blocks.get_mut(&address).ok_or_else(gone)?;
     // Another thread may have shared it meanwhile.
     if block.shared.is_none() {
         shared.fill_from(address)?;
@@ -264,7 +264,7 @@ fn look_at_words(words: &[u64]) -> Answer {
         let Some(open) = fleet::owner(word) else { continue };
         let is_reserved = |block: Block| block.purpose == Purpose::Addresses;
         if block_at(word).is_some_and(is_reserved) {
-            places().find(Some(open), word, 1)?;
+            map().find(Some(open), word, 1)?;
         }
     }
     Ok(())
@@ -311,27 +311,27 @@ fn recalled<const N: usize>(addresses: [usize; N], bytes: usize) -> [Option<Owne
 #[cold]
 fn looked_up<const N: usize>(addresses: [usize; N], bytes: usize) -> Answer<[Owner; N]> {
     let opens = addresses.map(fleet::owner);
-    let places = places();
+    let map = map();
     let generation = GENERATION.now();
     let mut owners = [Owner::Host; N];
     let mut recent: [Option<Recent>; N] = [const { None }; N];
     for (side, (address, open)) in addresses.into_iter().zip(opens).enumerate() {
-        let found = places.find(open, address, bytes)?;
+        let found = map.find(open, address, bytes)?;
         let Some(range) = found else { continue };
         let device = open.map(|open| open.index);
         owners[side] = device.map_or(Owner::Pinned, Owner::Device);
         recent[side] = Some(Recent { generation, range, device });
     }
-    drop(places);
+    drop(map);
     thread::with(|thread| {
-        for (place, found) in thread.recent.iter_mut().zip(recent) {
-            *place = found.unwrap_or_default();
+        for (entry, found) in thread.recent.iter_mut().zip(recent) {
+            *entry = found.unwrap_or_default();
         }
     });
     Ok(owners)
 }
 
-impl Places {
+impl MemoryMap {
     /// The pages of the live block of a device, or of the pinned memory, that the bytes lie in; `None`: other memory of the host.
     fn find(
         &self,
@@ -400,12 +400,12 @@ pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
 /// Gives pinned memory back.
 pub(crate) fn free_pinned(address: usize) -> Answer {
     let taken = {
-        let mut places = changing();
-        let taken = places.pinned.remove(&address);
+        let mut map = changing();
+        let taken = map.pinned.remove(&address);
         if let Some(pinned) = taken {
             // What was registered of it goes with it.
             let range = address..address + pages(pinned.bytes);
-            places.registered.retain(|start, _| !range.contains(start));
+            map.registered.retain(|start, _| !range.contains(start));
         }
         taken
     };
@@ -428,15 +428,15 @@ pub(crate) fn register(address: usize, bytes: usize) -> Answer {
     require(fleet::owner(address).is_none(), || {
         Refusal::value(format!("{address:#x} is memory of a device; register memory of the host"))
     })?;
-    let mut places = changing();
-    let overlaps = places.registered.range(..address + bytes).next_back();
+    let mut map = changing();
+    let overlaps = map.registered.range(..address + bytes).next_back();
     require(overlaps.is_none_or(|(start, held)| start + held <= address), || {
         Refusal::new(
             codes::HOST_REGISTERED,
             format!("{address:#x} is registered; unregister it first"),
         )
     })?;
-    places.registered.insert(address, bytes);
+    map.registered.insert(address, bytes);
     Ok(())
 }
 
@@ -451,5 +451,5 @@ pub(crate) fn unregister(address: usize) -> Answer {
 
 /// Whether the range is pinned memory of the host.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
-    places().find(None, address, bytes).is_ok_and(|found| found.is_some())
+    map().find(None, address, bytes).is_ok_and(|found| found.is_some())
 }

@@ -1,4 +1,4 @@
-//! The devices behind the interface: sessions of the PTO Runtime. It knows the common library, and nothing of the entry points.
+//! The devices of the interface: sessions of the PTO Runtime. This module uses `common`, and not the entry points.
 
 pub(crate) mod allocator;
 pub(crate) mod callbacks;
@@ -20,6 +20,7 @@ pub(crate) mod lane;
 pub(crate) mod launches;
 pub(crate) mod limits;
 pub(crate) mod mapping;
+pub(crate) mod memory_map;
 pub(crate) mod model;
 pub(crate) mod model_description;
 pub(crate) mod models;
@@ -27,7 +28,6 @@ pub(crate) mod notify;
 pub(crate) mod open;
 pub(crate) mod parameters;
 pub(crate) mod peer;
-pub(crate) mod places;
 pub(crate) mod profile;
 pub(crate) mod profiler;
 pub(crate) mod ranges;

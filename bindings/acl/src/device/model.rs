@@ -14,23 +14,23 @@ pub(crate) use pto_host::workloads::program::Program;
 use pto_host::workloads::program::{Role, TensorDescription};
 
 use super::lane::{Engine, Lane, NO_STREAM};
+use super::memory_map;
 use super::open::{Open, gm};
-use super::places;
 use crate::common::codes;
-use crate::common::order::{Touch, Use};
+use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Answer, Refusal, require};
 
-/// Multiples in which sizes of memory are told.
+/// Sizes of memory are rounded up to multiples of this.
 const SIZE_STEP: u64 = 64;
 
 /// A loaded model.
-pub(crate) struct Model {
+pub(crate) struct LoadedModel {
     pub(crate) open: Arc<Open>,
     placed: PlacedProgram,
     /// Where runs go that the caller waits for.
     lane: Lane,
     /// The sizes and symbols that the program has bound.
-    values: Mutex<BTreeMap<String, Value>>,
+    values: Mutex<BTreeMap<String, Binding>>,
 }
 
 /// Memory of the program that a tensor is in: its address, and how many bytes there are.
@@ -40,10 +40,10 @@ pub(crate) struct Extent {
     pub(crate) bytes: usize,
 }
 
-static MODELS: Mutex<BTreeMap<u32, Arc<Model>>> = Mutex::new(BTreeMap::new());
+static MODELS: Mutex<BTreeMap<u32, Arc<LoadedModel>>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
-fn models() -> MutexGuard<'static, BTreeMap<u32, Arc<Model>>> {
+fn models() -> MutexGuard<'static, BTreeMap<u32, Arc<LoadedModel>>> {
     MODELS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,9 +95,9 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
         return Err(Refusal::unsupported(text));
     }
     let native = pto_native::program::kernels(&program)?;
-    // The number comes from one counter: nobody else gets it.
+    // The number comes from one counter, so it is unique.
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
-    let model = Model {
+    let model = LoadedModel {
         open: Arc::clone(open),
         placed: open.stitcher()?.place_with(program, native)?,
         lane: Lane::new(open, 0, NO_STREAM, "models".to_owned())?,
@@ -108,7 +108,7 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
 }
 
 /// The model with this number.
-pub(crate) fn get(id: u32) -> Answer<Arc<Model>> {
+pub(crate) fn get(id: u32) -> Answer<Arc<LoadedModel>> {
     models().get(&id).cloned().ok_or_else(|| no_model(id))
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn get(id: u32) -> Answer<Arc<Model>> {
 pub(crate) fn unload(id: u32) -> Answer {
     get(id)?.open.check_unstuck()?;
     let model = models().remove(&id).ok_or_else(|| no_model(id))?;
-    // A run that failed has been told to whoever waited for it.
+    // The call that waited for a failed run has returned its error.
     model.open.wait().unwrap_or_default();
     Ok(())
 }
@@ -130,14 +130,14 @@ fn no_model(id: u32) -> Refusal {
     Refusal::new(codes::NO_MODEL, format!("there is no model {id}; it was unloaded, or never was"))
 }
 
-impl Model {
+impl LoadedModel {
     pub(crate) fn program(&self) -> &Program {
         self.placed.program()
     }
 
     /// Binds a size or a symbol of the model, for all runs that are submitted from now on.
     pub(crate) fn bind(&self, name: &str, value: f64) -> Answer {
-        let value = Value::new(name, self.use_of(name)?, value)?;
+        let value = Binding::new(name, self.use_of(name)?, value)?;
         self.values().insert(name.to_owned(), value);
         Ok(())
     }
@@ -155,16 +155,16 @@ impl Model {
         })
     }
 
-    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Binding>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The bindings of a run.
     fn bindings(&self) -> WorkloadBindings {
-        let bind = |bindings: WorkloadBindings, (name, value): (&String, &Value)| match *value {
-            Value::Size(size) => bindings.size(name, size),
-            Value::Number(number) => bindings.symbol(name, number),
-            Value::Float(float) => bindings.symbol_f32(name, float),
+        let bind = |bindings: WorkloadBindings, (name, value): (&String, &Binding)| match *value {
+            Binding::Size(size) => bindings.size(name, size),
+            Binding::Number(number) => bindings.symbol(name, number),
+            Binding::Float(float) => bindings.symbol_f32(name, float),
         };
         self.values().iter().fold(WorkloadBindings::new(), bind)
     }
@@ -172,8 +172,8 @@ impl Model {
     /// Checks the buffers of a run, and puts their addresses into the order of the program.
     pub(crate) fn addresses(&self, inputs: &[Extent], outputs: &[Extent]) -> Answer<Vec<usize>> {
         let (mut inputs, mut outputs) = (
-            Side::new("input", inputs, codes::MODEL_INPUTS),
-            Side::new("output", outputs, codes::MODEL_OUTPUTS),
+            BufferSide::new("input", inputs, codes::MODEL_INPUTS),
+            BufferSide::new("output", outputs, codes::MODEL_OUTPUTS),
         );
         let mut addresses = Vec::new();
         for tensor in self.placed.outside() {
@@ -185,7 +185,7 @@ impl Model {
         Ok(addresses)
     }
 
-    fn checked(&self, side: &mut Side<'_>, tensor: &TensorDescription) -> Answer<usize> {
+    fn checked(&self, side: &mut BufferSide<'_>, tensor: &TensorDescription) -> Answer<usize> {
         let (number, extent) = side.next(self.program().name(), &tensor.name)?;
         let Extent { address, bytes } = extent;
         let refuse = |why: String| {
@@ -199,7 +199,7 @@ impl Model {
         require(address.is_multiple_of(tensor.dtype.bytes()), || {
             refuse(format!("the buffer at {address:#x} is not aligned to its elements"))
         })?;
-        let device = places::device_of(address, bytes)?.map(|open| open.index);
+        let device = memory_map::device_of(address, bytes)?.map(|open| open.index);
         require(device == Some(self.open.index), || {
             refuse(format!(
                 "the buffer at {address:#x} is not memory of device {}, where the model is",
@@ -209,18 +209,18 @@ impl Model {
         Ok(address)
     }
 
-    /// The memory that a run uses, with the buffers as [`Model::addresses`] has checked them.
+    /// The memory that a run uses, with the buffers as [`LoadedModel::addresses`] has checked them.
     pub(crate) fn touches(&self, addresses: &[usize]) -> Vec<Touch> {
         let touch = |(tensor, address): (&TensorDescription, &usize)| {
             let bytes = usize::try_from(tensor.bytes()).unwrap_or(usize::MAX);
             // What a run updates in place is an input, and written all the same.
-            let how = if is_written(tensor.role) { Use::Writes } else { Use::Reads };
+            let how = if is_written(tensor.role) { MemoryUse::Writes } else { MemoryUse::Reads };
             Touch::new(how, *address, bytes)
         };
         self.placed.outside().zip(addresses).map(touch).collect()
     }
 
-    /// Submits a run to a lane of the device. What the program says of a fault stands behind what the device says.
+    /// Submits a run to a lane of the device. The program's description of a fault follows the device's.
     pub(crate) fn submit(&self, lane: &Lane, addresses: &[usize]) -> Answer {
         let run = self.begin(lane, addresses)?;
         lane.call(move || Ok(run.check()?))
@@ -249,13 +249,13 @@ impl Model {
 
 /// What a size or a symbol of a model is bound to.
 #[derive(Clone, Copy, Debug)]
-enum Value {
+enum Binding {
     Size(u64),
     Number(u64),
     Float(f32),
 }
 
-impl Value {
+impl Binding {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -280,14 +280,14 @@ impl Value {
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// The buffers of one side, as they are taken one by one.
-struct Side<'b> {
+struct BufferSide<'b> {
     name: &'static str,
     code: i32,
     buffers: &'b [Extent],
     taken: usize,
 }
 
-impl<'b> Side<'b> {
+impl<'b> BufferSide<'b> {
     const fn new(name: &'static str, buffers: &'b [Extent], code: i32) -> Self {
         Self { name, code, buffers, taken: 0 }
     }

@@ -8,13 +8,13 @@ use pto_host::workloads::tile::DType;
 
 use super::model;
 use crate::common::refusal::{Answer, Refusal};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
-static DESCRIPTIONS: Table<Description> = Table::new(Kind::ModelDescription);
+static DESCRIPTIONS: HandleTable<ModelDescription> = HandleTable::new(Kind::ModelDescription);
 
 /// A description; empty until a model is described. Its texts live as long as it does.
 #[derive(Default)]
-pub(crate) struct Description(Mutex<Vec<Arc<Sides>>>);
+pub(crate) struct ModelDescription(Mutex<Vec<Arc<Sides>>>);
 
 /// Inputs and outputs of one model. A description keeps those of earlier models, because programs may hold their names.
 pub(crate) struct Sides {
@@ -30,17 +30,17 @@ pub(crate) struct Tensor {
 
 /// Which side of a model.
 #[derive(Clone, Copy)]
-pub(crate) enum Side {
+pub(crate) enum ModelSide {
     Inputs,
     Outputs,
 }
 
-impl Description {
+impl ModelDescription {
     fn list(&self) -> MutexGuard<'_, Vec<Arc<Sides>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Describes a program, beside those before it.
+    /// Adds the description of a program to those before it.
     pub(crate) fn describe(&self, program: &Program) -> Answer {
         let side = |is_own: fn(_) -> bool| {
             let own = program.tensors().iter().filter(move |tensor| is_own(tensor.role));
@@ -92,15 +92,15 @@ impl Tensor {
 
 impl Sides {
     /// All of one side.
-    pub(crate) fn of(&self, side: Side) -> &[Tensor] {
+    pub(crate) fn of(&self, side: ModelSide) -> &[Tensor] {
         match side {
-            Side::Inputs => &self.inputs,
-            Side::Outputs => &self.outputs,
+            ModelSide::Inputs => &self.inputs,
+            ModelSide::Outputs => &self.outputs,
         }
     }
 
     /// One of a side.
-    pub(crate) fn tensor(&self, side: Side, index: usize) -> Answer<&Tensor> {
+    pub(crate) fn tensor(&self, side: ModelSide, index: usize) -> Answer<&Tensor> {
         let tensors = self.of(side);
         tensors.get(index).ok_or_else(|| {
             let name = side.name();
@@ -112,7 +112,7 @@ impl Sides {
     }
 }
 
-impl Side {
+impl ModelSide {
     /// What messages call one of it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Side {
 
 /// A description of nothing.
 pub(crate) fn create() -> Handle {
-    DESCRIPTIONS.open(Description::default())
+    DESCRIPTIONS.open(ModelDescription::default())
 }
 
 /// Forgets a description, and the names that it gave.
@@ -133,7 +133,7 @@ pub(crate) fn destroy(description: Handle) -> Answer {
 }
 
 /// The description of a handle.
-pub(crate) fn get(description: Handle) -> Answer<Arc<Description>> {
+pub(crate) fn get(description: Handle) -> Answer<Arc<ModelDescription>> {
     DESCRIPTIONS.get(description)
 }
 

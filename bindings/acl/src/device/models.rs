@@ -7,9 +7,9 @@ use std::sync::Arc;
 use pto_host::workloads::program::Program;
 
 use super::lane::{Command, Engine, Work};
-use super::model::{self, Extent, Model};
+use super::model::{self, Extent, LoadedModel};
 use super::stream::Stream;
-use super::{current, places};
+use super::{current, memory_map};
 use crate::common::codes;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -33,7 +33,7 @@ pub(crate) fn load(program: Program) -> Answer<u32> {
 }
 
 /// Runs a model on buffers, and waits for the end.
-pub(crate) fn execute(model: &Model, inputs: &[Extent], outputs: &[Extent]) -> Answer {
+pub(crate) fn execute(model: &LoadedModel, inputs: &[Extent], outputs: &[Extent]) -> Answer {
     current::context()?;
     current::check_uncaptured()?;
     let addresses = model.addresses(inputs, outputs)?;
@@ -44,7 +44,7 @@ pub(crate) fn execute(model: &Model, inputs: &[Extent], outputs: &[Extent]) -> A
 /// A run of a model as a command of a stream.
 pub(crate) fn submit(
     stream: &Stream,
-    model: Arc<Model>,
+    model: Arc<LoadedModel>,
     inputs: &[Extent],
     outputs: &[Extent],
 ) -> Answer {
@@ -74,7 +74,7 @@ pub(crate) fn check_room(program: &Program, rooms: [(usize, usize); 2]) -> Answe
             );
             Refusal::new(codes::MODEL_SIZE, text)
         })?;
-        let is_device = is_own || places::device_of(address, bytes)?.is_some();
+        let is_device = is_own || memory_map::device_of(address, bytes)?.is_some();
         require(is_device, || {
             Refusal::value(format!(
                 "the memory of {name} is not memory of a device; allocate it with aclrtMalloc"

@@ -8,22 +8,22 @@ use pto_host::session::ValueTest;
 use super::current;
 use super::event::{Event, IPC, Style};
 use super::lane::Engine;
-use super::mapping::Shared;
+use super::mapping::SharedPages;
 use super::profile;
 use super::sharing::{Readers, allow_all, key, parse};
 use super::stream::Stream;
-use super::word::{Words, wait_at, write_at};
+use super::word::{WordPage, wait_at, write_at};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
 /// The notifies of the process.
-static NOTIFIES: Table<Notify> = Table::new(Kind::Notify);
+static NOTIFIES: HandleTable<Notify> = HandleTable::new(Kind::Notify);
 
 /// A word that is 1 from a record to the wait that takes it.
 pub(crate) struct Notify {
     handle: Handle,
-    words: Arc<Words>,
+    words: Arc<WordPage>,
 }
 
 /// A notify on the current device.
@@ -31,8 +31,8 @@ pub(crate) fn create() -> Answer<Handle> {
     over(None)
 }
 
-fn over(shared: Option<Shared>) -> Answer<Handle> {
-    let words = Arc::new(Words::over(&current::open()?, shared)?);
+fn over(shared: Option<SharedPages>) -> Answer<Handle> {
+    let words = Arc::new(WordPage::over(&current::open()?, shared)?);
     Ok(NOTIFIES.open_with(|handle| Notify { handle, words }).handle)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn destroy(notify: Handle) -> Answer {
 
 /// The notify of another process.
 pub(crate) fn import(key: &str) -> Answer<Handle> {
-    let shared = Shared::open(parse("notify", key)?)?;
+    let shared = SharedPages::open(parse("notify", key)?)?;
     shared.check_allowed()?;
     over(Some(shared))
 }
@@ -119,11 +119,11 @@ pub(crate) fn export_event(event: &Event) -> Answer<String> {
 
 /// The event of another process.
 pub(crate) fn import_event(key: &str) -> Answer<Handle> {
-    let shared = Shared::open(parse("event", key)?)?;
+    let shared = SharedPages::open(parse("event", key)?)?;
     require(shared.is_foreign(), || {
         Refusal::value("the event is of this process; open it in another one")
     })?;
     let open = current::open()?;
-    let words = Words::over(&open, Some(shared))?;
+    let words = WordPage::over(&open, Some(shared))?;
     Event::open(&open, Style::New, IPC, Some(words))
 }

@@ -16,7 +16,7 @@ use pto_host::{
 };
 
 use super::limits;
-use super::settings::{MEMORY_VARIABLE, Machine, settings};
+use super::settings::{DeviceKind, MEMORY_VARIABLE, settings};
 use super::struck::Damage;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -25,7 +25,7 @@ use crate::common::table::Handle;
 
 /// Addresses of a device. Most are only reserved: memory is counted apart, by [`Open::take`].
 const ADDRESS_SPACE: u64 = 256 << 30;
-/// Memory of an emulated machine beside the blocks of programs: rings, arenas, and what alignment takes.
+/// Memory of an emulated machine in addition to the blocks of programs: rings, arenas, and what alignment takes.
 const BESIDE_BLOCKS: u64 = 512 << 20;
 /// The most memory that an emulated machine can have.
 const MOST_OF_VIRT: u64 = (8 << 30) - (16 << 20);
@@ -62,8 +62,8 @@ impl Open {
             SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
         session.run.task_budget = limits::LONGEST;
         let (mut device, bytes) = match settings().machine {
-            Machine::Simulator => (simulator(&mut session)?, ADDRESS_SPACE),
-            Machine::Virt => emulated(&mut session)?,
+            DeviceKind::Simulator => (simulator(&mut session)?, ADDRESS_SPACE),
+            DeviceKind::Virt => emulated(&mut session)?,
         };
         // Models call kernels of the library.
         device.register_library()?;

@@ -1,4 +1,4 @@
-//! The words of a kernel's arguments, and the parameters that it declares: how many there are, and how many bytes each has. Whoever passes an array of pointers needs them.
+//! The words of a kernel's arguments, and the parameters that it declares: how many there are, and how many bytes each has. Launches with an array of pointers need them.
 //!
 //! An object declares those of its kernel `name` in the constant `pto_parameters_name`, an array of 32-bit sizes (`PTO_ACL_PARAMETERS` in `pto_acl.h`).
 
@@ -77,8 +77,8 @@ impl Parameters {
         self.sizes.len()
     }
 
-    /// Where parameter `index` stands in the arguments, and its size in bytes.
-    pub(crate) fn place(&self, index: usize) -> Answer<(usize, usize)> {
+    /// The offset of parameter `index` in the arguments, and its size in bytes.
+    pub(crate) fn extent(&self, index: usize) -> Answer<(usize, usize)> {
         let size = self.sizes.get(index).ok_or_else(|| {
             Refusal::value(format!(
                 "there is no parameter {index}; the kernel has {}, from 0 on",
@@ -137,7 +137,7 @@ impl Declaration {
         self.held.get().ok_or_else(|| {
             Refusal::value(format!(
                 "the kernel {kernel} does not declare its parameters; write PTO_ACL_PARAMETERS({kernel}, 8, 8) with the bytes of each parameter \
-                 beside it (pto_acl.h), or call ptoAclKernelParameters"
+                 next to it (pto_acl.h), or call ptoAclKernelParameters"
             ))
         })
     }
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn each_parameter_begins_with_a_word() {
         let parameters = Parameters::of("k", &[8, 4, 20, 1]).expect("they are few");
-        let places: Vec<_> = (0..4).map(|index| parameters.place(index).ok()).collect();
-        assert_eq!(places, [Some((0, 8)), Some((8, 4)), Some((16, 20)), Some((40, 1))]);
-        assert!(parameters.place(4).is_err());
+        let extents: Vec<_> = (0..4).map(|index| parameters.extent(index).ok()).collect();
+        assert_eq!(extents, [Some((0, 8)), Some((8, 4)), Some((16, 20)), Some((40, 1))]);
+        assert!(parameters.extent(4).is_err());
         let words =
             parameters.gather(|index, size| Ok(vec![u8::try_from(index).unwrap_or(0) + 1; size]));
         let words = words.expect("the bytes are there");

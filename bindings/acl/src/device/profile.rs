@@ -1,11 +1,11 @@
 //! The record of what streams and threads do, for `aclprof*` and for `PTO_ACL_TRACE`.
 //!
 //! ```text
-//! a command of a stream:  begin -> event before it   the command   event behind it -> end
+//! a command of a stream:  begin -> event before it   the command   event after it -> end
 //! ```
 //! The two events have the times of the stream, which are those of virtual time there. A command that waits for an event or a notify
-//! has an edge from the command that recorded it. A command that records is over before it does so: its second event stands in front of
-//! the record, because a stream that waits for it may go on before this one comes to an event behind it. `timeline.rs` makes a timeline of all that.
+//! has an edge from the command that recorded it. A command that records is over before it does so: its second event comes before
+//! the record, because a stream that waits for it may go on before this one comes to a later event. `timeline.rs` makes a timeline of all that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,11 +16,11 @@ use pto_host::session::{Event as Point, Stream};
 use super::open::Open;
 use super::settings::settings;
 use crate::common::refusal::Answer;
-use crate::common::spans::{self, Span};
+use crate::common::spans::{self, ThreadSpan};
 use crate::common::thread;
 use crate::common::watch::{self, Watcher};
 
-/// What can be recorded, as bits.
+/// The kinds of things that are recorded, as bits.
 pub(crate) const CALLS: u32 = 1;
 pub(crate) const COMMANDS: u32 = 2;
 pub(crate) const RANGES: u32 = 4;
@@ -33,7 +33,7 @@ static RECORDED: AtomicU32 = AtomicU32::new(0);
 
 /// Where a command is submitted: the device, the stream of the session, and what timelines call it.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct StreamRef<'a> {
     pub(crate) open: &'a Open,
     pub(crate) stream: &'a Stream,
     pub(crate) title: &'a str,
@@ -48,7 +48,7 @@ pub(crate) struct Begun {
 /// A command of a stream.
 pub(crate) struct Step {
     pub(crate) label: String,
-    /// The place of its stream in `Record::rows`.
+    /// The index of its stream in `Record::rows`.
     pub(crate) row: usize,
     pub(crate) submitted_ns: u64,
     /// When its turn came, and when it was over.
@@ -56,16 +56,16 @@ pub(crate) struct Step {
     points: Option<(Point, Option<Point>)>,
 }
 
-/// What was recorded.
+/// The record.
 #[derive(Default)]
 pub(crate) struct Record {
-    /// The streams: device, title, and what the clock of the device lags behind that of the host.
+    /// The streams: device, title, and how much later the clock of the device started than that of the host.
     pub(crate) rows: Vec<(i32, String, u64)>,
     pub(crate) steps: Vec<Step>,
     /// The number of a command, and of one that waits for it.
     pub(crate) edges: Vec<(u32, u32)>,
     /// Ranges and marks of the program.
-    pub(crate) ranges: Vec<Span>,
+    pub(crate) ranges: Vec<ThreadSpan>,
     /// Commands and ranges that had no room.
     pub(crate) lost: u64,
     signals: BTreeMap<usize, u32>,
@@ -94,7 +94,7 @@ pub(crate) fn has(what: u32) -> bool {
     RECORDED.load(Ordering::Relaxed) & what != 0
 }
 
-/// From now on this is recorded, of these devices beside those that are recorded already; `None`: of all.
+/// From now on this is recorded, of these devices in addition to those that are recorded already; `None`: of all.
 pub(crate) fn start(what: u32, devices: Option<&[i32]>) {
     let mut record = record();
     let is_new = record.is_none();
@@ -138,22 +138,22 @@ pub(crate) fn moment_ns(opened: impl Iterator<Item = std::sync::Arc<Open>>) -> u
 }
 
 /// A command is about to be submitted; `None`: it is not recorded.
-pub(crate) fn begin(place: Place<'_>, label: &str) -> Answer<Option<Begun>> {
+pub(crate) fn begin(stream_ref: StreamRef<'_>, label: &str) -> Answer<Option<Begun>> {
     if !is_on() {
         return Ok(None);
     }
     let mut record = record();
-    let Some(record) = record.as_mut().filter(|record| record.wants(place.open.index)) else {
+    let Some(record) = record.as_mut().filter(|record| record.wants(stream_ref.open.index)) else {
         return Ok(None);
     };
     if record.steps.len() >= MOST {
         record.lost += 1;
         return Ok(None);
     }
-    let before = place.open.session.event()?;
-    place.stream.record(&before)?;
+    let before = stream_ref.open.session.event()?;
+    stream_ref.stream.record(&before)?;
     let number = u32::try_from(record.steps.len()).unwrap_or(u32::MAX);
-    let row = record.row(&place);
+    let row = record.row(&stream_ref);
     let submitted_ns = if settings().seed.is_none() { spans::now_ns() } else { 0 };
     record.steps.push(Step {
         label: label.to_owned(),
@@ -170,16 +170,16 @@ pub(crate) fn begin(place: Place<'_>, label: &str) -> Answer<Option<Begun>> {
 }
 
 /// The command was submitted.
-pub(crate) fn end(place: Place<'_>, begun: Begun) -> Answer {
+pub(crate) fn end(stream_ref: StreamRef<'_>, begun: Begun) -> Answer {
     thread::with(|thread| thread.command = begun.outer);
-    record().as_mut().map_or(Ok(()), |record| record.end(begun.number, place))
+    record().as_mut().map_or(Ok(()), |record| record.end(begun.number, stream_ref))
 }
 
 /// The command that this thread submits is about to record an event, or to raise a notify.
-pub(crate) fn records(place: Place<'_>, signal: usize) -> Answer {
+pub(crate) fn records(stream_ref: StreamRef<'_>, signal: usize) -> Answer {
     with_command(Ok(()), |record, command| {
         record.signals.insert(signal, command);
-        record.end(command, place)
+        record.end(command, stream_ref)
     })
 }
 
@@ -204,7 +204,7 @@ fn with_command<T>(otherwise: T, act: impl FnOnce(&mut Record, u32) -> T) -> T {
 }
 
 /// The program ends a range, or sets a mark.
-pub(crate) fn range(span: Span) {
+pub(crate) fn range(span: ThreadSpan) {
     if let Some(record) = record().as_mut().filter(|_| has(RANGES)) {
         if record.ranges.len() < MOST {
             record.ranges.push(span);
@@ -219,25 +219,25 @@ impl Record {
         self.devices.as_ref().is_none_or(|devices| devices.contains(&device))
     }
 
-    fn row(&mut self, place: &Place<'_>) -> usize {
+    fn row(&mut self, stream_ref: &StreamRef<'_>) -> usize {
         let is_it = |(device, title, _): &(i32, String, u64)| {
-            *device == place.open.index && title == place.title
+            *device == stream_ref.open.index && title == stream_ref.title
         };
         if let Some(row) = self.rows.iter().position(is_it) {
             return row;
         }
-        let lag_ns = if settings().seed.is_none() { place.open.opened_ns } else { 0 };
-        self.rows.push((place.open.index, place.title.to_owned(), lag_ns));
+        let lag_ns = if settings().seed.is_none() { stream_ref.open.opened_ns } else { 0 };
+        self.rows.push((stream_ref.open.index, stream_ref.title.to_owned(), lag_ns));
         self.rows.len() - 1
     }
 
     /// A command is over where its stream is now, unless it was before.
-    fn end(&mut self, command: u32, place: Place<'_>) -> Answer {
+    fn end(&mut self, command: u32, stream_ref: StreamRef<'_>) -> Answer {
         let points = self.steps.get_mut(command as usize).and_then(|step| step.points.as_mut());
         if let Some((_, last @ None)) = points {
-            let behind = place.open.session.event()?;
-            place.stream.record(&behind)?;
-            *last = Some(behind);
+            let after = stream_ref.open.session.event()?;
+            stream_ref.stream.record(&after)?;
+            *last = Some(after);
         }
         Ok(())
     }
@@ -259,12 +259,12 @@ impl Record {
 impl Step {
     /// Takes over its times; whether nothing more will be known of it.
     fn look(&mut self, lag_ns: u64) -> bool {
-        let Some((before, Some(behind))) = &self.points else { return self.points.is_none() };
-        if !behind.is_complete() {
+        let Some((before, Some(after))) = &self.points else { return self.points.is_none() };
+        if !after.is_complete() {
             return false;
         }
         let time_ns = |point: &Point| u64::try_from(point.time()?.as_nanos()).ok();
-        let times = time_ns(before).zip(time_ns(behind));
+        let times = time_ns(before).zip(time_ns(after));
         self.times = times.map(|(start, end)| (start + lag_ns, end.max(start) + lag_ns));
         self.points = None;
         true

@@ -15,9 +15,9 @@ use super::{fleet, profile, timeline};
 use crate::common::codes;
 use crate::common::entry;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
-/// The file that the whole program is recorded into; `%p` in its name stands for the number of the process.
+/// The file that the whole program is recorded into; `%p` in its name is replaced by the number of the process.
 const TRACE_VARIABLE: &str = "PTO_ACL_TRACE";
 
 /// What a program can ask for: the bit of the interface, what is recorded for it, and its name.
@@ -68,7 +68,7 @@ struct Config {
     asked: u64,
 }
 
-static CONFIGS: Table<Config> = Table::new(Kind::ProfileConfig);
+static CONFIGS: HandleTable<Config> = HandleTable::new(Kind::ProfileConfig);
 
 /// The profiler between `aclprofInit` and `aclprofFinalize`.
 struct Profiler {
@@ -236,7 +236,7 @@ fn traces_all() -> bool {
     trace_file().is_some()
 }
 
-/// Records the whole program, where somebody asks for that.
+/// Records the whole program, if the environment asks for that.
 pub(crate) fn trace_program() {
     extern "C" fn at_exit() {
         let Some(path) = trace_file().filter(|_| !entry::is_forked()) else { return };

@@ -1,6 +1,6 @@
 //! Ranges and marks of the program in timelines.
 //!
-//! They are kept while the profiler records `ACL_PROF_MSPROFTX`; without it they leave nothing behind.
+//! They are kept while the profiler records `ACL_PROF_MSPROFTX`; without it they are not kept.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,8 +11,8 @@ use super::lane::{Command, Engine, Work};
 use super::profile::{self, RANGES};
 use super::stream::Stream;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::spans::{self, Span};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::spans::{self, ThreadSpan};
+use crate::common::table::{Handle, HandleTable, Kind};
 
 /// Ranges of a thread, or of the process, that are open at once, at most.
 const MAX_OPEN: usize = 1 << 16;
@@ -21,15 +21,15 @@ const MAX_OPEN: usize = 1 << 16;
 #[derive(Default)]
 struct Stamp(Mutex<String>);
 
-static STAMPS: Table<Stamp> = Table::new(Kind::Stamp);
+static STAMPS: HandleTable<Stamp> = HandleTable::new(Kind::Stamp);
 /// Steps have no state: their marks are commands of streams.
-static STEPS: Table<()> = Table::new(Kind::StepInfo);
+static STEPS: HandleTable<()> = HandleTable::new(Kind::StepInfo);
 
 /// What has begun and not ended: ranges with numbers, and those of each thread within each other.
 #[derive(Default)]
 struct Begun {
-    numbered: BTreeMap<u32, Span>,
-    nested: BTreeMap<u32, Vec<Span>>,
+    numbered: BTreeMap<u32, ThreadSpan>,
+    nested: BTreeMap<u32, Vec<ThreadSpan>>,
 }
 
 static BEGUN: Mutex<Begun> =
@@ -48,7 +48,7 @@ fn names() -> MutexGuard<'static, BTreeMap<u64, String>> {
     NAMES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the text that a number stands for.
+/// Keeps the text of a number.
 pub(crate) fn name(number: u64, text: String) {
     let mut names = names();
     if names.len() < MAX_NAMES {
@@ -114,7 +114,7 @@ pub(crate) fn push_operator(name: u64, kind: u64, tensors: u64, blocks: u64) -> 
     push_span(span(&text))
 }
 
-fn push_span(span: Span) -> Answer {
+fn push_span(span: ThreadSpan) -> Answer {
     let mut begun = begun();
     let nested = begun.nested.entry(span.thread).or_default();
     check_room(nested.len())?;
@@ -162,13 +162,13 @@ fn check_room(open: usize) -> Answer {
 }
 
 /// A range of the calling thread that begins now.
-fn span(message: &str) -> Span {
+fn span(message: &str) -> ThreadSpan {
     let what = if message.is_empty() { "a range without a message" } else { message }.to_owned();
     let start_ns = profile::moment_ns(fleet::all_opened());
-    Span { thread: spans::thread_number(), what, start_ns, end_ns: start_ns }
+    ThreadSpan { thread: spans::thread_number(), what, start_ns, end_ns: start_ns }
 }
 
-fn end(mut span: Span) {
+fn end(mut span: ThreadSpan) {
     span.end_ns = profile::moment_ns(fleet::all_opened()).max(span.start_ns);
     profile::range(span);
 }

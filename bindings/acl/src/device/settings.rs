@@ -20,7 +20,7 @@ pub(crate) const MOST_DEVICES: usize = 64;
 
 /// What the devices are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Machine {
+pub(crate) enum DeviceKind {
     /// The simulator.
     Simulator,
     /// The emulated AArch64 machine. A process has one, because its memory is at the addresses of the machine.
@@ -31,7 +31,7 @@ pub(crate) enum Machine {
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// What the devices are.
-    pub(crate) machine: Machine,
+    pub(crate) machine: DeviceKind,
     /// The number of each device that the program sees.
     pub(crate) devices: Vec<u32>,
     /// Bytes of memory of each.
@@ -47,10 +47,10 @@ pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
         let is_virt = std::env::var(DEVICE_VARIABLE).is_ok_and(|name| name == "virt");
-        let machine = if is_virt { Machine::Virt } else { Machine::Simulator };
+        let machine = if is_virt { DeviceKind::Virt } else { DeviceKind::Simulator };
         let (most, memory) = match machine {
-            Machine::Simulator => (MOST_DEVICES as u64, 16 << 30),
-            Machine::Virt => (1, 4 << 30),
+            DeviceKind::Simulator => (MOST_DEVICES as u64, 16 << 30),
+            DeviceKind::Virt => (1, 4 << 30),
         };
         let asked = number(DEVICES_VARIABLE);
         if let Some(asked) = asked.filter(|asked| !(1..=most).contains(asked)) {
@@ -81,7 +81,7 @@ fn number(variable: &str) -> Option<u64> {
     read.ok()
 }
 
-/// The numbers that stand in the list before the first one that is not of a device.
+/// The numbers of the list before the first one that is not of a device.
 fn visible(count: u32, list: Option<&str>) -> Vec<u32> {
     let Some(list) = list else { return (0..count).collect() };
     let numbers = list.split(',').map_while(|part| part.trim().parse().ok());

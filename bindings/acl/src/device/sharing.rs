@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::current;
-use super::mapping::{Origin, Shared};
-use super::places::{self, Purpose};
+use super::mapping::{Origin, SharedPages};
+use super::memory_map::{self, Purpose};
 use super::virtual_memory::{self, Physical};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 
-/// What was imported by key, and where it stands.
+/// Blocks that were imported by key, and their addresses.
 static IMPORTED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 fn imported() -> MutexGuard<'static, BTreeMap<String, usize>> {
@@ -21,7 +21,7 @@ fn imported() -> MutexGuard<'static, BTreeMap<String, usize>> {
 }
 
 /// The key of shared pages.
-pub(crate) fn key(sort: &str, shared: &Shared) -> Answer<String> {
+pub(crate) fn key(sort: &str, shared: &SharedPages) -> Answer<String> {
     let (process, page) = shared.export()?;
     Ok(format!("pto-acl-{sort}-{process}-{page}"))
 }
@@ -41,13 +41,13 @@ pub(crate) fn parse(sort: &str, text: &str) -> Answer<Origin> {
 }
 
 /// Every process may import it.
-pub(crate) fn allow_all(shared: &Shared) -> Answer {
+pub(crate) fn allow_all(shared: &SharedPages) -> Answer {
     shared.allow(None)
 }
 
 /// The file of a key that this process exported.
-fn exported(text: &str) -> Answer<Shared> {
-    let shared = Shared::open(parse("memory", text)?)?;
+fn exported(text: &str) -> Answer<SharedPages> {
+    let shared = SharedPages::open(parse("memory", text)?)?;
     require(!shared.is_foreign(), || {
         Refusal::value("another process exported the key; it names who may import")
     })?;
@@ -56,8 +56,8 @@ fn exported(text: &str) -> Answer<Shared> {
 
 /// The key of a block, for other processes.
 pub(crate) fn export_block(at: usize, bytes: usize, readers: Readers) -> Answer<String> {
-    places::device_of(at, bytes)?;
-    let shared = places::share(at)?;
+    memory_map::device_of(at, bytes)?;
+    let shared = memory_map::share(at)?;
     readers.allow(&shared)?;
     key("memory", &shared)
 }
@@ -73,7 +73,7 @@ pub(crate) enum Readers {
 
 impl Readers {
     /// Says so on the pages.
-    pub(crate) fn allow(self, shared: &Shared) -> Answer {
+    pub(crate) fn allow(self, shared: &SharedPages) -> Answer {
         if self == Self::All { allow_all(shared) } else { Ok(()) }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn allow(text: &str, processes: &[i32]) -> Answer {
 /// Puts the block of a key onto the current device: its address here.
 pub(crate) fn import_block(text: String) -> Answer<usize> {
     let shared = foreign(parse("memory", &text)?)?;
-    let block = places::allocate_over(&current::open()?, Arc::new(shared), Purpose::Imported)?;
+    let block = memory_map::allocate_over(&current::open()?, Arc::new(shared), Purpose::Imported)?;
     imported().insert(text, block.address);
     Ok(block.address)
 }
@@ -95,14 +95,14 @@ pub(crate) fn import_block(text: String) -> Answer<usize> {
 pub(crate) fn close(text: &str) -> Answer {
     let held = imported().remove(text);
     match held {
-        Some(address) => places::free(address, Purpose::Imported),
+        Some(address) => memory_map::free(address, Purpose::Imported),
         None => exported(text).map(drop),
     }
 }
 
 /// The pages of another process, which allows it.
-fn foreign(origin: Origin) -> Answer<Shared> {
-    let shared = Shared::open(origin)?;
+fn foreign(origin: Origin) -> Answer<SharedPages> {
+    let shared = SharedPages::open(origin)?;
     require(shared.is_foreign(), || {
         Refusal::value("the memory is of this process; import it in another one")
     })?;
@@ -125,7 +125,7 @@ pub(crate) fn import_physical(handle: u64) -> Answer<Handle> {
 
 /// Names the processes that may import a number.
 pub(crate) fn allow_physical(handle: u64, processes: &[i32]) -> Answer {
-    Shared::open(origin(handle)?)?.allow(Some(processes))
+    SharedPages::open(origin(handle)?)?.allow(Some(processes))
 }
 
 fn origin(handle: u64) -> Answer<Origin> {

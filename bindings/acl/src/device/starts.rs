@@ -16,7 +16,7 @@ fn count() -> MutexGuard<'static, u64> {
     COUNT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Initialises the library. Once more counts, and is told: the first configuration holds.
+/// Initialises the library. A repeated call is counted, and returns a code that says so: the first configuration holds.
 pub(crate) fn initialise(configuration: Configuration) -> Answer {
     let mut count = count();
     *count += 1;
@@ -109,7 +109,7 @@ impl Configuration {
     }
 }
 
-/// A number, which may stand in quotes.
+/// A number, which may be in quotes.
 fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::callbacks;
-use super::capture::{self, Member, Status};
+use super::capture::{self, CaptureMember, Status};
 use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
@@ -12,12 +12,12 @@ use super::{profile, waits};
 use crate::common::order::Touch;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
-use crate::common::thread::{self, Own};
+use crate::common::table::{Handle, HandleTable, Kind};
+use crate::common::thread::{self, ThreadRef};
 use crate::common::{checks, codes};
 
 /// The streams of the process.
-pub(crate) static STREAMS: Table<Stream> = Table::new(Kind::Stream);
+pub(crate) static STREAMS: HandleTable<Stream> = HandleTable::new(Kind::Stream);
 
 /// Streams that the host does not wait for: PERSISTENT, CPU_SCHEDULE, DEVICE_USE_ONLY.
 const NOT_WAITED_FOR: u32 = 4 | 16 | 32;
@@ -47,7 +47,7 @@ pub(crate) struct Stream {
     pub(crate) lane: Arc<Lane>,
     pub(crate) priority: u32,
     pub(crate) flags: u32,
-    capture: Mutex<Option<Member>>,
+    capture: Mutex<Option<CaptureMember>>,
     attributes: Mutex<Attributes>,
 }
 
@@ -88,7 +88,7 @@ impl Stream {
     }
 
     /// Its part in a capture that is not over.
-    pub(crate) fn capture(&self) -> MutexGuard<'_, Option<Member>> {
+    pub(crate) fn capture(&self) -> MutexGuard<'_, Option<CaptureMember>> {
         let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
         if capture.as_ref().is_some_and(|member| member.capture.status() == Status::Over) {
             *capture = None;
@@ -96,7 +96,7 @@ impl Stream {
         capture
     }
 
-    /// The stream goes: nobody can end what it captures.
+    /// The stream goes: its capture cannot be ended any more.
     pub(crate) fn leave_capture(&self) {
         if let Some(member) = self.capture().take() {
             member.leave();
@@ -122,7 +122,7 @@ impl Stream {
 
     /// As [`Stream::perform`], for a call that has looked at its thread already.
     #[inline]
-    fn perform_from(&self, own: &Own, submit: impl FnOnce(&Lane) -> Answer) -> Answer {
+    fn perform_from(&self, own: &ThreadRef, submit: impl FnOnce(&Lane) -> Answer) -> Answer {
         submit(&self.lane).inspect_err(|refusal| self.note(refusal))?;
         own.with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
         Ok(())
@@ -140,11 +140,11 @@ impl Stream {
         self.perform(|lane| lane.submit(engine, name, &[], work))
     }
 
-    /// As [`Stream::submit_at_once`], for a caller who has found that nobody records commands or watches them.
+    /// As [`Stream::submit_at_once`], for a caller that has found that commands are neither recorded nor watched.
     #[inline]
     pub(crate) fn submit_unwatched(
         &self,
-        own: &Own,
+        own: &ThreadRef,
         engine: Engine,
         work: impl FnOnce(&Lane) -> Answer,
     ) -> Answer {
@@ -252,7 +252,7 @@ impl Stream {
     }
 }
 
-/// Makes a stream, and tells those who watch streams.
+/// Makes a stream, and notifies those who watch streams.
 pub(crate) fn make(context: &Arc<Context>, priority: u32, flags: u32) -> Answer<Handle> {
     let made = Stream::new(context, priority, flags)?;
     callbacks::stream_made(made.handle);
@@ -262,7 +262,7 @@ pub(crate) fn make(context: &Arc<Context>, priority: u32, flags: u32) -> Answer<
 /// Destroys a stream when what was submitted is over.
 pub(crate) fn destroy(stream: &Stream) -> Answer {
     check_own(stream)?;
-    // What failed is told to nobody any more.
+    // No call is left that could return these failures.
     stream.lane.synchronize(None).unwrap_or_default();
     forget(stream)
 }

@@ -1,9 +1,9 @@
-//! What faults that a user asks for leave behind on a device: streams that are stuck, and a device that is poisoned.
+//! The lasting effects of injected faults on a device: streams that are stuck, and a device that is poisoned.
 //!
 //! ```text
-//! a stuck stream:  event before it   a wait for a word that nobody writes   event behind it
+//! a stuck stream:  event before it   a wait for a word that is never written   event after it
 //! ```
-//! The wait is a command like any other: what is behind it waits in its stream, and an abort drops both.
+//! The wait is a command like any other: later commands wait in its stream, and an abort drops all of them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,15 +21,15 @@ static WAS_STUCK: AtomicBool = AtomicBool::new(false);
 /// Whether a stream of the process was ever stuck.
 #[inline]
 pub(crate) fn was_any_stuck() -> bool {
-    // Relaxed: a thread that submits behind a command of another one has synchronised with it, or does not know the order.
+    // Relaxed: a thread that submits after a command of another one has synchronised with it, or does not know the order.
     WAS_STUCK.load(Ordering::Relaxed)
 }
 
 /// A stream that is stuck.
 pub(crate) struct Stuck {
     before: Point,
-    behind: Point,
-    /// Words that are written behind it.
+    after: Point,
+    /// Words that are written after it.
     words: Mutex<BTreeSet<usize>>,
     /// The word that it waits for.
     _word: Notify,
@@ -38,14 +38,14 @@ pub(crate) struct Stuck {
 impl Stuck {
     /// Lets a stream be stuck from here on.
     fn begin(session: &Session, stream: &Stream) -> Answer<Arc<Self>> {
-        let (before, behind, word) = (session.event()?, session.event()?, session.notify()?);
+        let (before, after, word) = (session.event()?, session.event()?, session.notify()?);
         stream.record(&before)?;
         stream.wait_value(word.address(), ValueTest::EQUAL, 1)?;
-        stream.record(&behind)?;
-        Ok(Arc::new(Self { before, behind, words: Mutex::default(), _word: word }))
+        stream.record(&after)?;
+        Ok(Arc::new(Self { before, after, words: Mutex::default(), _word: word }))
     }
 
-    /// A command behind it writes the word at this address.
+    /// A later command writes the word at this address.
     pub(crate) fn note_word(&self, address: usize) {
         self.words.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
     }
@@ -56,10 +56,10 @@ impl Stuck {
 
     /// Whether an abort or a reset has ended it.
     pub(crate) fn is_over(&self) -> bool {
-        self.behind.is_complete()
+        self.after.is_complete()
     }
 
-    /// Waits for what was submitted before it, and refuses to wait for what is behind it.
+    /// Waits for what was submitted before it, and refuses to wait for later commands.
     pub(crate) fn refuse_to_wait(&self) -> Answer {
         self.before.synchronize()?;
         require(self.is_over(), || {

@@ -1,7 +1,7 @@
-//! What the other threads of the program can do while a thread waits in virtual time, where the devices work only while somebody waits.
+//! What the other threads of the program can do while a thread waits in virtual time, where the devices work only while a thread waits.
 //!
-//! A thread can act unless it waits in this library without a time limit, or sleeps until another thread wakes it. The system tells that of each
-//! thread under `/proc/self/task`. Where it does not, nobody is expected to act after a second in which nothing has happened.
+//! A thread can act unless it waits in this library without a time limit, or sleeps until another thread wakes it. The system shows that for each
+//! thread under `/proc/self/task`. Where it does not, no thread is expected to act after a second in which nothing has happened.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ impl Drop for Waits {
     }
 }
 
-/// For how long the other threads have to stay as they are before nobody is expected to act; `None`: one of them may act.
+/// For how long the other threads have to stay as they are before none is expected to act; `None`: one of them may act.
 pub(crate) fn quiet() -> Option<Duration> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Some(UNKNOWN) };
     let (own, waiting) = (this_thread(), waiting().clone());

@@ -1,6 +1,6 @@
 //! Kernels in tile IR: read from a program file or from text, and launched over tiles of tensors in memory of a device.
 //!
-//! A launch becomes a program whose loop calls the kernel once for each block: block `b` gets tile `b` of every tensor, whose tiles stand one behind the other.
+//! A launch becomes a program whose loop calls the kernel once for each block: block `b` gets tile `b` of every tensor, whose tiles lie one after the other.
 //! So it runs wherever models run, and its faults are those of models.
 
 use std::collections::VecDeque;
@@ -19,10 +19,10 @@ use pto_host::workloads::tree::{
 
 use super::callbacks::Exception;
 use super::lane::Lane;
+use super::memory_map;
 use super::open::{Open, gm};
-use super::places;
 use crate::common::codes;
-use crate::common::order::{Touch, Use};
+use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 
@@ -71,12 +71,12 @@ pub(crate) struct TileFunction {
 
 /// What a parameter of a launch is.
 #[derive(Clone, Copy)]
-struct Operand<'f> {
+struct LaunchParam<'f> {
     param: &'f Param,
     word: u64,
 }
 
-impl Operand<'_> {
+impl LaunchParam<'_> {
     fn name(&self) -> &str {
         self.param.name.as_str()
     }
@@ -119,9 +119,9 @@ impl TileFunction {
         kernel.params().iter().map(|param| u32::try_from(size(param)).unwrap_or(0)).collect()
     }
 
-    fn operands<'f>(&'f self, words: &'f [u64]) -> impl Iterator<Item = Operand<'f>> + Clone {
+    fn operands<'f>(&'f self, words: &'f [u64]) -> impl Iterator<Item = LaunchParam<'f>> + Clone {
         let params = self.kernel.params().iter().zip(words);
-        params.map(|(param, word)| Operand { param, word: *word })
+        params.map(|(param, word)| LaunchParam { param, word: *word })
     }
 
     /// Refuses a launch that cannot be.
@@ -138,7 +138,7 @@ impl TileFunction {
         self.operands(words).try_for_each(|operand| self.check_tensor(open, blocks, operand))
     }
 
-    fn check_tensor(&self, open: &Open, blocks: u32, operand: Operand<'_>) -> Answer {
+    fn check_tensor(&self, open: &Open, blocks: u32, operand: LaunchParam<'_>) -> Answer {
         let Some((tile, _, address)) = operand.tensor() else { return Ok(()) };
         let bytes = bytes_of(tile, blocks);
         let refuse = |why: String| {
@@ -148,7 +148,7 @@ impl TileFunction {
         require(address.is_multiple_of(tile.dtype.bytes()), || {
             refuse(format!("{address:#x} is not aligned to elements of type {}", tile.dtype))
         })?;
-        let owner = places::device_of(address, bytes).map_err(|why| {
+        let owner = memory_map::device_of(address, bytes).map_err(|why| {
             refuse(format!("{}; {blocks} tiles {tile} take {bytes} bytes", why.text))
         })?;
         require(owner.is_some_and(|owner| owner.index == open.index), || {
@@ -161,9 +161,9 @@ impl TileFunction {
 
     /// The memory that a launch uses.
     pub(crate) fn touches(&self, blocks: u32, words: &[u64]) -> Vec<Touch> {
-        let touch = |operand: Operand<'_>| {
+        let touch = |operand: LaunchParam<'_>| {
             let (tile, direction, address) = operand.tensor()?;
-            let how = if direction.is_written() { Use::Writes } else { Use::Reads };
+            let how = if direction.is_written() { MemoryUse::Writes } else { MemoryUse::Reads };
             Some(Touch::new(how, address, bytes_of(tile, blocks)))
         };
         self.operands(words).filter_map(touch).collect()
@@ -183,7 +183,7 @@ impl TileFunction {
 
     /// The scalars of a launch.
     fn bindings(&self, words: &[u64]) -> WorkloadBindings {
-        let bind = |bindings: WorkloadBindings, operand: Operand<'_>| match operand.scalar() {
+        let bind = |bindings: WorkloadBindings, operand: LaunchParam<'_>| match operand.scalar() {
             None | Some((DType::F64, _)) => bindings,
             Some((dtype, bits)) if dtype.is_float() => {
                 bindings.symbol(operand.name(), bits_as(dtype, bits, DType::F32))

@@ -11,7 +11,7 @@ use super::profile::Record;
 use super::settings::settings;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::spans::{self, Calls, Span};
+use crate::common::spans::{self, CallSpans, ThreadSpan};
 
 /// Rows of the host and rows of devices: a timeline has two kinds.
 const HOST: CoreKind = CoreKind::AIC;
@@ -43,7 +43,7 @@ struct Draft {
     funcs: BTreeMap<String, u16>,
 }
 
-fn trace(record: &Record, calls: &Calls, asked: &str) -> Trace {
+fn trace(record: &Record, calls: &CallSpans, asked: &str) -> Trace {
     let names = Names { kinds: vec!["host".to_owned(), "stream".to_owned()], rows: Vec::new() };
     let trace = Trace { names: Some(names), ..Trace::default() };
     let mut draft = Draft { trace, rows: Vec::new(), funcs: BTreeMap::new() };
@@ -58,7 +58,7 @@ fn trace(record: &Record, calls: &Calls, asked: &str) -> Trace {
 }
 
 impl Draft {
-    fn say(&mut self, record: &Record, calls: &Calls, asked: &str) {
+    fn say(&mut self, record: &Record, calls: &CallSpans, asked: &str) {
         let program = std::env::current_exe().unwrap_or_default();
         let program = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let time = settings().seed.map(|seed| format!("virtual, seed {seed}"));
@@ -108,26 +108,26 @@ impl Draft {
         self.trace.edges = edges.map(|&(producer, consumer)| Edge { producer, consumer }).collect();
     }
 
-    /// Spans of threads: those that overlap stand in rows of their own.
-    fn spans(&mut self, spans: &[Span], what: &str) {
-        let mut spans: Vec<&Span> = spans.iter().collect();
+    /// Spans of threads: those that overlap get rows of their own.
+    fn spans(&mut self, spans: &[ThreadSpan], what: &str) {
+        let mut spans: Vec<&ThreadSpan> = spans.iter().collect();
         spans.sort_by_key(|span| (span.thread, span.start_ns, std::cmp::Reverse(span.end_ns)));
-        // Of the thread at hand: the rows, and until when each is taken.
+        // Of the current thread: the rows, and until when each is taken.
         let (mut thread, mut rows): (u32, Vec<(u32, u64)>) = (0, Vec::new());
         for span in spans {
             if span.thread != thread {
                 (thread, rows) = (span.thread, Vec::new());
             }
             let free = rows.iter().position(|(_, until)| *until <= span.start_ns);
-            let place = free.unwrap_or_else(|| {
+            let row = free.unwrap_or_else(|| {
                 let nested =
                     if rows.is_empty() { String::new() } else { format!(" {}", rows.len() + 1) };
                 let row = self.row(format!("thread {thread} {what}{nested}"), HOST);
                 rows.push((row, 0));
                 rows.len() - 1
             });
-            rows[place].1 = span.end_ns;
-            let (func_id, core) = (self.func(&span.what), Some(rows[place].0));
+            rows[row].1 = span.end_ns;
+            let (func_id, core) = (self.func(&span.what), Some(rows[row].0));
             let (started, finished) = (Some(span.start_ns), Some(span.end_ns));
             let at = Moments { started, finished, ..Moments::default() };
             self.trace.tasks.push(Task { func_id, kind: HOST, core, scheduler: None, at });

@@ -3,13 +3,13 @@
 use pto_host::session::HostBuffer;
 
 use super::lane::{Engine, Lane};
+use super::memory_map::{self, Owner};
 use super::open::gm;
-use super::places::{self, Owner};
 use super::stream::Stream;
 use super::waits;
 use crate::common::argument::check_extent;
-use crate::common::checks::{self, Trace};
-use crate::common::order::{Touch, Use};
+use crate::common::checks::{self, CallTrace};
+use crate::common::order::{MemoryUse, Touch};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::thread;
@@ -52,7 +52,7 @@ impl Transfer {
         }
         check_extent(to, bytes)?;
         check_extent(from, bytes)?;
-        let owners = places::owners_of([to, from], bytes)?;
+        let owners = memory_map::owners_of([to, from], bytes)?;
         Ok(Some(Self { to, from, bytes, owners }))
     }
 
@@ -107,7 +107,7 @@ impl Transfer {
         stream.take_labelled(Engine::Copies, "copy", || self.label(), &[], work)
     }
 
-    /// As `take`, where somebody needs to know which memory the copy uses: races are looked for, or a graph is executed later.
+    /// As `take`, if the memory that the copy uses must be known: races are looked for, or a graph is executed later.
     #[cold]
     fn take_watched(self, stream: &Stream) -> Answer {
         let work = move |lane: &Lane| self.submit(lane);
@@ -129,8 +129,8 @@ impl Transfer {
     /// The bytes that it reads and writes.
     pub(crate) fn touches(&self) -> [Touch; 2] {
         [
-            Touch::new(Use::Reads, self.from, self.bytes),
-            Touch::new(Use::Writes, self.to, self.bytes),
+            Touch::new(MemoryUse::Reads, self.from, self.bytes),
+            Touch::new(MemoryUse::Writes, self.to, self.bytes),
         ]
     }
 
@@ -140,7 +140,7 @@ impl Transfer {
             return Ok(());
         }
         let Self { from, bytes, .. } = *self;
-        let (before, site) = (sum(from, bytes), Trace::here());
+        let (before, site) = (sum(from, bytes), CallTrace::here());
         lane.call(move || {
             if sum(from, bytes) != before {
                 let made = checks::made(from);
@@ -187,7 +187,7 @@ impl Transfer {
 
 /// Refuses bytes of a device that does nothing.
 pub(crate) fn check_healthy(address: usize, bytes: usize) -> Answer {
-    places::device_of(address, bytes)?.map_or(Ok(()), |open| open.damage.check_healthy())
+    memory_map::device_of(address, bytes)?.map_or(Ok(()), |open| open.damage.check_healthy())
 }
 
 /// The bytes at an address, as one number. Other bytes have the same number in a chance of 2^-64: then a program's mistake goes without its note.
@@ -195,9 +195,9 @@ fn sum(address: usize, bytes: usize) -> u64 {
     let start = std::ptr::with_exposed_provenance::<u8>(address);
     let byte = |offset| {
         // SAFETY: the program keeps the source of a copy until the copy is over.
-        let place = unsafe { start.add(offset) };
+        let byte = unsafe { start.add(offset) };
         // SAFETY: as above. Volatile: the program may write it at the same time, which is what is looked for.
-        u64::from(unsafe { place.read_volatile() })
+        u64::from(unsafe { byte.read_volatile() })
     };
     let mix = |sum: u64, byte: u64| (sum ^ byte).wrapping_mul(0x0100_0000_01B3);
     (0..bytes).map(byte).fold(0xCBF2_9CE4_8422_2325, mix)

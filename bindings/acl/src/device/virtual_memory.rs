@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fleet;
-use super::mapping::{self, Shared};
+use super::mapping::{self, SharedPages};
+use super::memory_map::{self, Purpose};
 use super::open::Open;
-use super::places::{self, Purpose};
 use crate::common::notes::Pointee;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, HandleTable, Kind};
 
-static PHYSICAL: Table<Physical> = Table::new(Kind::Physical);
+static PHYSICAL: HandleTable<Physical> = HandleTable::new(Kind::Physical);
 
 /// Where physical memory is mapped.
 static MAPPINGS: Mutex<BTreeMap<usize, (Handle, Arc<Physical>)>> = Mutex::new(BTreeMap::new());
 
-/// Physical memory: it goes when nobody has its handle and it is mapped nowhere.
+/// Physical memory: it is freed when it has no handle and no mapping.
 pub(crate) struct Physical {
-    shared: Arc<Shared>,
+    shared: Arc<SharedPages>,
     was_exported: AtomicBool,
     counted: Option<(Arc<Open>, u64)>,
     pub(crate) property: Property,
@@ -30,7 +30,7 @@ pub(crate) struct Physical {
 
 impl Physical {
     /// Memory of another process.
-    pub(crate) fn imported(shared: Shared) -> Self {
+    pub(crate) fn imported(shared: SharedPages) -> Self {
         Self {
             shared: Arc::new(shared),
             was_exported: AtomicBool::new(false),
@@ -40,8 +40,8 @@ impl Physical {
     }
 
     /// The pages, for another process; once.
-    pub(crate) fn export(&self) -> Answer<Arc<Shared>> {
-        // Relaxed: nothing else is told by it.
+    pub(crate) fn export(&self) -> Answer<Arc<SharedPages>> {
+        // Relaxed: no other memory is published by it.
         let again = self.was_exported.swap(true, Ordering::Relaxed);
         require(!again, || {
             Refusal::value("the memory was exported; a handle can be exported once")
@@ -107,7 +107,7 @@ pub(crate) fn allocate(bytes: usize, property: Property) -> Answer<Handle> {
     } else {
         None
     };
-    let shared = Shared::new(bytes).inspect_err(|_| {
+    let shared = SharedPages::new(bytes).inspect_err(|_| {
         if let Some((open, bytes)) = &counted {
             open.give_back(*bytes);
         }
@@ -123,7 +123,7 @@ pub(crate) fn free(handle: Handle) -> Answer {
 
 /// Gives reserved addresses back.
 pub(crate) fn release_addresses(at: usize) -> Answer {
-    let block = places::block_at(at);
+    let block = memory_map::block_at(at);
     let end = block.map_or(at, |block| block.address + block.bytes);
     let mapped = mappings().range(at..end.max(at + 1)).count();
     require(mapped == 0, || {
@@ -131,7 +131,7 @@ pub(crate) fn release_addresses(at: usize) -> Answer {
             "{mapped} pieces of physical memory are mapped at these addresses; unmap them first"
         ))
     })?;
-    places::free(at, Purpose::Addresses)
+    memory_map::free(at, Purpose::Addresses)
 }
 
 /// Maps all of a handle's memory at reserved addresses.
@@ -143,7 +143,7 @@ pub(crate) fn map(at: usize, bytes: usize, handle: Handle) -> Answer {
             memory.shared.bytes()
         ))
     })?;
-    let block = places::block_at(at).filter(|block| {
+    let block = memory_map::block_at(at).filter(|block| {
         block.purpose == Purpose::Addresses
             && at + bytes <= block.address + mapping::pages(block.bytes)
     });
@@ -159,7 +159,7 @@ pub(crate) fn map(at: usize, bytes: usize, handle: Handle) -> Answer {
     })?;
     memory.shared.map_at(at)?;
     mappings.insert(at, (handle, memory));
-    places::mapped(at, bytes);
+    memory_map::mapped(at, bytes);
     Ok(())
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn unmap(at: usize) -> Answer {
     let (_, memory) = mappings.remove(&at).ok_or_else(|| {
         Refusal::value(format!("nothing is mapped at {at:#x}; unmap where it was mapped, once"))
     })?;
-    places::unmapped(at);
+    memory_map::unmapped(at);
     races::freed(at, memory.shared.bytes());
     mapping::restore(at, memory.shared.bytes())
 }

@@ -26,7 +26,7 @@ pub(crate) fn query_takes_time() {
 }
 
 /// Waits until something is met, at most for `limit`; gives how long it has waited in vain. In virtual time it steps the devices, and gives up when
-/// nobody can act any more.
+/// no thread can act any more.
 pub(crate) fn wait_until(
     limit: Option<Duration>,
     mut is_met: impl FnMut() -> bool,
@@ -43,7 +43,7 @@ pub(crate) fn wait_until(
         }
         match Fleet.pause(limit.is_some()) {
             None => quiet = None,
-            // What nobody could do any more may have been done just before.
+            // A thread may have acted just before it could not any more.
             Some(_) if is_met() => break,
             Some(needed) if quiet.get_or_insert_with(Instant::now).elapsed() >= needed => {
                 return Err(start.elapsed());

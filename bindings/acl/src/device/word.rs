@@ -9,63 +9,63 @@ use pto_host::Event;
 use pto_host::session::{EventFuture, Stream, ValueTest};
 
 use super::lane::Lane;
-use super::mapping::{self, PAGE, Shared};
+use super::mapping::{self, PAGE, SharedPages};
+use super::memory_map::{self, Purpose};
 use super::open::{Open, gm};
-use super::places::{self, Purpose};
 use super::{transfer, waits};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
 use crate::common::watch::{self, Watcher};
 
 /// A page of words.
-pub(crate) struct Words {
+pub(crate) struct WordPage {
     pub(crate) open: Arc<Open>,
-    shared: Option<Arc<Shared>>,
+    shared: Option<Arc<SharedPages>>,
     address: usize,
 }
 
-impl Words {
+impl WordPage {
     /// A new page of zeros on a device, or the page of another process.
-    pub(crate) fn over(open: &Arc<Open>, shared: Option<Shared>) -> Answer<Self> {
+    pub(crate) fn over(open: &Arc<Open>, shared: Option<SharedPages>) -> Answer<Self> {
         let open = Arc::clone(open);
         // Pages of a machine cannot be shared: then they are of the device alone.
         if shared.is_none() && mapping::check_supported().is_err() {
-            let address = places::allocate(&open, PAGE, Purpose::Words)?.address;
+            let address = memory_map::allocate(&open, PAGE, Purpose::Words)?.address;
             transfer::fill(address, 0, PAGE);
             return Ok(Self { open, shared: None, address });
         }
-        let shared = Arc::new(shared.map_or_else(|| Shared::new(PAGE), Ok)?);
-        let block = places::allocate_over(&open, Arc::clone(&shared), Purpose::Words)?;
+        let shared = Arc::new(shared.map_or_else(|| SharedPages::new(PAGE), Ok)?);
+        let block = memory_map::allocate_over(&open, Arc::clone(&shared), Purpose::Words)?;
         Ok(Self { open, shared: Some(shared), address: block.address })
     }
 
     /// The page, for other processes.
-    pub(crate) fn shared(&self) -> Answer<&Shared> {
+    pub(crate) fn shared(&self) -> Answer<&SharedPages> {
         mapping::check_supported()?;
         self.shared.as_deref().ok_or_else(|| Refusal::value("the page is of this process alone"))
     }
 
     /// The word `index`.
-    pub(crate) fn at(self: &Arc<Self>, index: usize) -> Word {
-        Word { words: Arc::clone(self), address: self.address + 8 * index }
+    pub(crate) fn at(self: &Arc<Self>, index: usize) -> WordRef {
+        WordRef { words: Arc::clone(self), address: self.address + 8 * index }
     }
 }
 
-impl Drop for Words {
+impl Drop for WordPage {
     fn drop(&mut self) {
         // A page that cannot be given back stays reserved.
-        places::free(self.address, Purpose::Words).unwrap_or_default();
+        memory_map::free(self.address, Purpose::Words).unwrap_or_default();
     }
 }
 
 /// One word.
 #[derive(Clone)]
-pub(crate) struct Word {
-    words: Arc<Words>,
+pub(crate) struct WordRef {
+    words: Arc<WordPage>,
     address: usize,
 }
 
-impl Word {
+impl WordRef {
     /// The word as the host reaches it.
     pub(crate) fn cell(&self) -> &AtomicU64 {
         cell(self.address)
@@ -112,7 +112,7 @@ impl Word {
 /// What raises a word when a record is complete.
 struct Raise {
     record: EventFuture,
-    word: Word,
+    word: WordRef,
     value: u64,
 }
 
@@ -163,14 +163,14 @@ pub(crate) fn cell<'a>(address: usize) -> &'a AtomicU64 {
     unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(address)) }
 }
 
-/// Waits on a thread of the host, unless nobody needs the wait any more.
+/// Waits on a thread of the host, unless the wait is no longer needed.
 pub(crate) fn wait_on_host(
     cell: &AtomicU64,
     (test, value): (ValueTest, u64),
     limit: Option<Duration>,
     is_dropped: impl Fn() -> bool,
 ) -> Answer {
-    // Acquire: pairs with the Release store in `Word::write`, and with the Release maximum in `Raise::wake`.
+    // Acquire: pairs with the Release store in `WordRef::write`, and with the Release maximum in `Raise::wake`.
     let is_met = || test.is_met(cell.load(Ordering::Acquire), value) || is_dropped();
     waits::wait_until(limit, is_met).map_err(timed_out)
 }

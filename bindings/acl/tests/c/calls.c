@@ -13,11 +13,11 @@ enum { COUNT = 512, BYTES = COUNT * 8 };
 
 static aclrtContext context;
 static aclrtEvent ready;
-static volatile int told;
+static volatile int called;
 
 static void tell(void *argument) {
     (void)argument;
-    told++;
+    called++;
 }
 
 static void *wait_for_it(void *argument) {
@@ -96,6 +96,6 @@ int main(int count, char **arguments) {
     if (aclrtFree(NULL) == 0) return 1;
     TRY(aclrtResetDevice(0));
     TRY(aclFinalize());
-    printf("calls: %d\n", told);
+    printf("calls: %d\n", called);
     return 0;
 }

@@ -26,7 +26,7 @@ static int use(void) {
            aclrtSynchronizeStream(stream);
 }
 
-/* Everything goes in an order that nobody would choose; 200 times. */
+/* Everything is destroyed in an unusual order; 200 times. */
 static int cycles(void) {
     size_t before = 0, now, total;
     for (int i = 0; i < 200; i++) {
@@ -139,7 +139,7 @@ int main(int count, char **arguments) {
         return 1;
     }
     if (strcmp(way, "fork") == 0) {
-        /* The child is told that it has no device; it neither crashes nor hangs. */
+        /* The child gets an error, as it has no device; it neither crashes nor hangs. */
         pid_t child = fork();
         if (child == 0) {
             void *memory;

@@ -1,7 +1,7 @@
 /* Calls every function with bad handles and bad arguments: `fuzz PLAN SEED ROUNDS`. A line of the plan is a function and a letter for each
    parameter:
-   Behind the line `last -` stand functions that are called in the last round alone.
-     h handle    a address    p place for a result, or a structure    s text    i number    z size    c function    t thread    1 the number 1
+   After the line `last -` come functions that are called in the last round alone.
+     h handle    a address    p pointer to a result, or a structure    s text    i number    z size    c function    t thread    1 the number 1
    A crash names the call that it happened in. What a program may not do in C either is left out: pointers to memory that is not there. */
 #include <dlfcn.h>
 #include <pthread.h>

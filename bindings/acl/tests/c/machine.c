@@ -1,6 +1,6 @@
 /* Calls of a program on the emulated machine: memory, copies, streams, events, words, notifies, functions of the host, kernels, a captured graph, a
    model, a fault and a reset; and what the machine cannot do, which is refused by name.
-   `machine OBJECT MODEL`: any object, which stands for the kernels that are flashed to the machine; a model that doubles 4 x 8 x 64 floats. */
+   `machine OBJECT MODEL`: any object, in place of the kernels that are flashed to the machine; a model that doubles 4 x 8 x 64 floats. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

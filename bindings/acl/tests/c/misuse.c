@@ -61,7 +61,7 @@ __attribute__((noinline)) void frees_early(aclrtStream stream) {
     aclrtFree(other);
 }
 
-/* A kernel has the memory, and nobody has waited for it. */
+/* A kernel has the memory, and no thread has waited for it. */
 static void nothing(int64_t *arguments) { (void)arguments; }
 
 __attribute__((noinline)) void frees_under_kernel(aclrtStream stream) {
@@ -84,7 +84,7 @@ __attribute__((noinline)) void destroys_twice(void) {
     aclrtDestroyEvent(event);
 }
 
-/* A stream waits for a record that stands behind its own wait. */
+/* A stream waits for a record that comes after its own wait. */
 __attribute__((noinline)) void waits_for_itself(aclrtStream stream) {
     aclrtEvent event;
     aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC);
@@ -119,7 +119,7 @@ static void is_ordered(aclrtStream stream, aclrtStream second, void *memory) {
         aclrtRecordNotify(notify, stream);
         aclrtWaitAndResetNotify(notify, second, 0);
         aclrtMemsetAsync(memory, 4096, 4, 4096, second);
-        /* The host waits for the event behind it, and reads. */
+        /* The host waits for the event after it, and reads. */
         aclrtRecordEvent(event, second);
         aclrtSynchronizeEvent(event);
         aclrtMemcpy(bytes, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_HOST);

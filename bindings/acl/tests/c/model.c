@@ -160,7 +160,7 @@ int main(int count, char **arguments) {
     HOLDS(strstr(message(), "it has [tiles, scale]"));
     IS(107000, ptoAclModelBind(model, "tiles", 1.5));
     OK(ptoAclModelBind(model, "scale", 0.5));
-    /* It runs: at once, and in a stream behind a copy; with another scale, and from a graph. */
+    /* It runs: at once, and in a stream after a copy; with another scale, and from a graph. */
     for (int i = 0; i < COUNT; i++) elements[i] = (float)((i * 37) % 101) / 16;
     OK(aclrtMemcpy(x, BYTES, elements, BYTES, ACL_MEMCPY_HOST_TO_DEVICE));
     OK(aclmdlExecute(model, inputs, outputs));

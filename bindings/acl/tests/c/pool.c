@@ -34,7 +34,7 @@ static void add(int64_t *args) {
     for (int64_t i = 0; i < args[3]; i++) target[i] = left[i] + right[i];
 }
 
-/* A pool that grows: addresses are reserved once, physical memory is mapped behind what is there. */
+/* A pool that grows: addresses are reserved once, physical memory is mapped after the mapped part. */
 struct pool {
     char *base;
     size_t mapped, used, granule;

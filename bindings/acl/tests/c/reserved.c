@@ -75,7 +75,7 @@ static void addresses(void) {
     uint64_t words[] = {(uintptr_t)at + 64}, mapped[] = {(uintptr_t)at + granule + 64};
     is_refused(at, good);
     EXPECT(REFUSED, ptoAclLaunch(kernel, 1, words, 1, stream));
-    /* Pieces that stand side by side are one range; what lies beyond is none. */
+    /* Adjacent pieces are one range; what lies beyond is none. */
     TRY(aclrtMapMem(at, granule, 0, one, 0));
     TRY(aclrtMapMem(at + granule, granule, 0, two, 0));
     TRY(aclrtMemset(at, 2 * granule, 0, 2 * granule));
@@ -251,7 +251,7 @@ static void descriptors(const char *self) {
     EXPECT(1, read(done[0], &byte, 1));
     TRY(aclrtWaitAndResetNotify(notify[0], stream, 0));
     TRY(aclrtSynchronizeStream(stream));
-    /* The other process has it still: nobody else gets the pages. */
+    /* The other process has it still: the pages are not reused. */
     TRY(aclrtUnmapMem(address));
     TRY(aclrtFreePhysical(memory[0]));
     for (int i = 1; i < MANY; i++) TRY(aclrtFreePhysical(memory[i]));

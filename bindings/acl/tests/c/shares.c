@@ -143,7 +143,7 @@ int main(int count, char **arguments) {
     TRY(aclrtNotifyGetExportKey(notify, keys[2], sizeof keys[2], ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT));
     TRY(aclrtWaitAndResetNotify(notify, stream, 0));
     TRY(aclrtStreamQuery(stream, &state));
-    if (state != ACL_STREAM_STATUS_NOT_READY) return printf("nobody has recorded the notify, and the stream goes on\n"), 1;
+    if (state != ACL_STREAM_STATUS_NOT_READY) return printf("the notify was not recorded, and the stream goes on\n"), 1;
     if (pipe(begun) != 0) return 2;
     const pid_t child = fork();
     if (child == 0) {

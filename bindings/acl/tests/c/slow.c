@@ -1,4 +1,4 @@
-/* A kernel of the program that takes the time which its virtual device is told: `slow CODE`, where CODE is what a launch ends with that may take 1 ms. */
+/* A kernel of the program that takes the time which is set for its virtual device: `slow CODE`, where CODE is what a launch ends with that may take 1 ms. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -113,7 +113,7 @@ static void big_call(void) {
     switch (below(14)) {
         case 0: now = "aclrtSynchronizeStream", aclrtSynchronizeStream(any(STREAM)); break;
         case 1: now = "aclrtSynchronizeStreamWithTimeout", aclrtSynchronizeStreamWithTimeout(any(STREAM), (int32_t)below(5) - 1); break;
-        /* One that was reset and is recorded no more is waited for without an end, which only virtual time tells. */
+        /* One that was reset and is recorded no more is waited for without an end, which only virtual time shows. */
         case 2: now = "aclrtSynchronizeEvent", is_virtual ? aclrtSynchronizeEvent(any(EVENT)) : aclrtSynchronizeEventWithTimeout(any(EVENT), 1 + (int32_t)below(5)); break;
         case 3: now = "aclrtSynchronizeDeviceWithTimeout", aclrtSynchronizeDeviceWithTimeout(1 + (int32_t)below(5)); break;
         case 4: now = "aclrtDestroyStream", aclrtDestroyStream(any(STREAM)); break;
@@ -303,7 +303,7 @@ int main(int count, char **arguments) {
     property.memAttr = ACL_HBM_MEM_HUGE;
     property.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
     aclInit(NULL);
-    /* On a device that has a clock of its own, nobody is told that a wait has no end. */
+    /* On a device that has a clock of its own, a wait without an end is no error. */
     if (!is_virtual && aclrtSetOpWaitTimeout(1)) return 2;
     if (ptoAclKernelFromFunction("idle", idle, 1, &kernel) || aclrtMemGetAllocationGranularity(&property, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granule)) return 2;
     for (int device = 0; device < 3; device++) {

@@ -1,5 +1,5 @@
 /* Threads of a program that use one library at once: each makes and destroys what the others look at meanwhile. A handle that its owner has just
-   destroyed is told so; everything else succeeds, and what the streams were given to do is done. `threads COUNT ROUNDS`. */
+   destroyed gets an error; everything else succeeds, and the commands of the streams are done. `threads COUNT ROUNDS`. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ enum { MOST = 16, WORDS = 64, GONE = 107017 };
 
 static int threads, rounds;
 static _Atomic(uintptr_t) events[MOST], streams[MOST], buffers[MOST];
-static atomic_int failures, told;
+static atomic_int failures, called;
 
 static void fails(int line, const char *call, int code) {
     const char *text = aclGetRecentErrMsg();
@@ -36,7 +36,7 @@ static void fails(int line, const char *call, int code) {
 
 static void tell(void *argument) {
     (void)argument;
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&called, 1);
 }
 
 static void round_of(int own, int other, aclrtNotify notify) {
@@ -109,7 +109,7 @@ int main(int count, char **arguments) {
     OK(aclrtSetDevice(0));
     for (int thread = 0; thread < threads; thread++) pthread_create(&handles[thread], NULL, work, (void *)(intptr_t)thread);
     for (int thread = 0; thread < threads; thread++) pthread_join(handles[thread], NULL);
-    if (atomic_load(&told) != threads * rounds) fails(__LINE__, "the functions that were called", atomic_load(&told));
+    if (atomic_load(&called) != threads * rounds) fails(__LINE__, "the functions that were called", atomic_load(&called));
     OK(aclrtResetDevice(0));
     OK(aclFinalize());
     printf("threads: %d failed\n", atomic_load(&failures));

@@ -1,4 +1,4 @@
-/* A library that stands for the vendor's: it has names of ours, and calls one of them itself. */
+/* A library that replaces the vendor's: it has names of ours, and calls one of them itself. */
 #include <stdint.h>
 
 int aclInit(const char *path) {

@@ -1,4 +1,4 @@
-/* Waits that somebody else ends, and queries, in virtual time: `waits WAY`. The devices work only while the program waits or asks. */
+/* Waits that another thread ends, and queries, in virtual time: `waits VARIANT`. The devices work only while the program waits or asks. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void shared(void) {
         TRY(aclrtRecordEvent(ipc, stream));
         POLL(TRY(aclrtQueryEventStatus(ipc, &recorded)), recorded == ACL_EVENT_RECORDED_STATUS_COMPLETE);
     }
-    /* A record that its stream drops keeps nobody waiting. */
+    /* A record that its stream drops keeps no thread waiting. */
     TRY(aclrtWaitAndResetNotify(notify, stream, 0));
     TRY(aclrtRecordEvent(ipc, stream));
     TRY(aclrtQueryEventStatus(ipc, &recorded));
@@ -178,7 +178,7 @@ static void *takes_no_calls(void *argument) {
 }
 
 /* Nobody can end these waits: all threads wait, or sleep until another one wakes them. */
-static void nobody(void) {
+static void endless(void) {
     static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
     pthread_t thread;
     aclrtNotify never;
@@ -189,7 +189,7 @@ static void nobody(void) {
     TRY(aclrtWaitAndResetNotify(never, stream, 0));
     EXPECT(TIMED_OUT, aclrtSynchronizeStream(stream));
     pthread_join(thread, NULL);
-    /* The main thread waits for the other one, which waits for nobody. */
+    /* The main thread waits for the other one, which waits for no event. */
     pthread_create(&thread, NULL, waits_too, NULL);
     pthread_join(thread, NULL);
     /* A thread that is to take calls, and does not. */
@@ -199,7 +199,7 @@ static void nobody(void) {
     EXPECT(TIMED_OUT, aclrtSynchronizeStream(stream));
     pthread_mutex_unlock(&held);
     pthread_join(thread, NULL);
-    /* A thread that takes calls which nobody makes. */
+    /* A thread that takes calls which are never made. */
     TRY(aclrtSubscribeReport((uint64_t)pthread_self(), other));
     EXPECT(507012, aclrtProcessReport(-1));
 }
@@ -220,7 +220,7 @@ static void devices(void) {
 
 int main(int count, char **arguments) {
     static const struct { const char *name; void (*run)(void); } ways[] = {
-        {"polls", polls}, {"shared", shared}, {"threads", threads}, {"nobody", nobody}, {"devices", devices},
+        {"polls", polls}, {"shared", shared}, {"threads", threads}, {"endless", endless}, {"devices", devices},
     };
     if (count < 2) return 2;
     set_up();

@@ -9,7 +9,7 @@
 
 namespace {
 
-/* The block of a launch in several blocks: the low 24 bits of the word behind the arguments. */
+/* The block of a launch in several blocks: the low 24 bits of the word after the arguments. */
 uint32_t block_of(const int64_t *args, int count, int64_t blocks) {
     return blocks > 1 ? static_cast<uint32_t>(args[count] & 0xFFFFFF) : 0;
 }

@@ -9,7 +9,7 @@ pub(crate) fn here() -> &'static Path {
     own.ancestors().find(|folder| folder.join("tests/c").is_dir()).expect("a folder with programs")
 }
 
-/// Where cargo has put the library and its plug-in: beside this test.
+/// Where cargo has put the library and its plug-in: next to this test.
 pub(crate) fn library_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.parent().expect("and a folder").to_path_buf();
@@ -28,7 +28,7 @@ pub(crate) fn compiler(program: &str, standard: &str) -> Command {
     command
 }
 
-/// A program that finds the library beside this test, and no other one that cargo has put somewhere.
+/// A program that finds the library next to this test, and no other one that cargo has put somewhere.
 pub(crate) fn start(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", library_folder());

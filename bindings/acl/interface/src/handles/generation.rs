@@ -1,4 +1,4 @@
-//! How often a table was changed. Whoever has looked something up in it may use that again as long as the number is the same.
+//! Counts the changes of a table. A look-up in it stays valid as long as the count is the same.
 
 use super::sync::{AtomicU64, Ordering};
 
@@ -24,7 +24,7 @@ impl Generation {
     #[inline]
     #[must_use]
     pub fn now(&self) -> u64 {
-        // Relaxed: what was looked up stands in memory of the thread itself. A thread that knows of a change, by whatever orders it, sees its number.
+        // Relaxed: the looked-up value is in memory of the thread itself. A thread that knows of a change, by whatever orders it, sees its number.
         self.0.load(Ordering::Relaxed)
     }
 

@@ -1,8 +1,8 @@
 //! Tables of objects that programs name by handles. Looking an object up takes no lock, and allocates nothing.
 //!
 //! ```text
-//! slot.rs         one place for an object: who may look at it, and who drops it. loom checks this file.
-//! slots.rs        as many places as there are objects, and the keys that name them
+//! slot.rs         a slot for an object: which threads may use the object, and which one drops it. loom checks this file.
+//! slots.rs        as many slots as there are objects, and the keys that name them
 //! generation.rs   how often a table was changed: what was looked up before counts until then. loom checks this file.
 //! ```
 //! The tables of a plug-in use this module. Its libraries avoid thread-local variables, which old versions of the C library fail to
@@ -19,4 +19,4 @@ mod sync;
 pub use generation::Generation;
 pub use slot::{Pin, Slot};
 #[cfg(not(loom))]
-pub use slots::{Held, INDICES, Key, ROUNDS, Slots};
+pub use slots::{INDICES, Key, PinnedObject, ROUNDS, Slots};

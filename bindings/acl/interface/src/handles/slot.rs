@@ -1,4 +1,4 @@
-//! One place for an object. Its word says everything: the round, whether the object is open, and how many look at it.
+//! A slot for an object. One word has its state: the round, whether the object is open, and how many pins it has.
 //!
 //! ```text
 //!            open                      close                   the last pin goes
@@ -6,8 +6,8 @@
 //!                       ^      |  pin, unpin        ^      |  unpin
 //!                       +------+                    +------+
 //! ```
-//! While `open` writes the object, the word says so, and nobody else gets in. `pin` needs the round, so that a key of an earlier object finds nothing.
-//! The object is dropped by whoever takes the last pin away after `close`, and by nobody else.
+//! While `open` writes the object, the word says so, and no other thread can use the slot. `pin` needs the round, so that a key of an earlier object finds nothing.
+//! The thread that removes the last pin after `close` drops the object, and no other thread does.
 
 use std::ops::Deref;
 
@@ -18,7 +18,7 @@ const OPENING: u64 = 1 << 30;
 const PINS: u64 = OPENING - 1;
 const ROUND_SHIFT: u32 = 32;
 
-/// A place for an object.
+/// A slot for an object.
 #[derive(Debug)]
 pub struct Slot<T> {
     word: AtomicU64,
@@ -60,8 +60,8 @@ impl<T> Slot<T> {
         if claimed.is_err() {
             return Err(object);
         }
-        // SAFETY: nobody pins a slot that is not open, and no other thread has claimed it.
-        self.object.with_mut(|place| unsafe { *place = Some(object) });
+        // SAFETY: no thread pins a slot that is not open, and no other thread has claimed it.
+        self.object.with_mut(|cell| unsafe { *cell = Some(object) });
         // Release: pairs with the Acquire of `pin` and of `close`, which then see the object.
         self.word.store(empty | OPEN, Ordering::Release);
         Ok(())
@@ -74,7 +74,7 @@ impl<T> Slot<T> {
         self.change(round, |word| word + 1)
     }
 
-    /// Looks at the object of a round, where nobody ever closes it: no pin is needed.
+    /// Looks at the object of a round, in a slot that is never closed: no pin is needed.
     ///
     /// # Safety
     /// The slot is never closed.
@@ -86,12 +86,12 @@ impl<T> Slot<T> {
         if word >> ROUND_SHIFT != u64::from(round) || word & OPEN == 0 {
             return None;
         }
-        // SAFETY: `open` has written the object, and nobody writes to it again, as nobody closes the slot.
-        self.object.with(|place| unsafe { (*place).as_ref() })
+        // SAFETY: `open` has written the object, and it is not written again, as the slot is never closed.
+        self.object.with(|cell| unsafe { (*cell).as_ref() })
     }
 
-    /// Closes the object of a round: nobody finds it any more. The pin that is returned keeps it until it goes. `None`: it is not there, or
-    /// somebody else has closed it.
+    /// Closes the object of a round: `pin` does not find it any more. The returned pin keeps it until the pin is dropped. `None`: it is not there, or
+    /// another thread has closed it.
     #[must_use]
     pub fn close(&self, round: u32) -> Option<Pin<'_, T>> {
         self.change(round, |word| (word & !OPEN) + 1)
@@ -126,12 +126,12 @@ impl<T> Slot<T> {
     /// A pin of the slot lives as long as the reference.
     #[inline]
     pub(crate) unsafe fn pinned(&self) -> &T {
-        // SAFETY: the pin was taken while the object was there, and nobody writes to it before the pin goes.
-        let object = self.object.with(|place| unsafe { (*place).as_ref() });
+        // SAFETY: the pin was taken while the object was there, and it is not written before the pin is dropped.
+        let object = self.object.with(|cell| unsafe { (*cell).as_ref() });
         object.expect("a pinned slot has an object")
     }
 
-    /// Takes a pin away; whoever takes the last one of a closed object empties the slot. Whether that was so.
+    /// Removes a pin. The last pin of a closed object empties the slot; returns whether this was the last.
     #[inline]
     pub(crate) fn unpin(&self) -> bool {
         // Release: pairs with the Acquire load in `empty`: the object is dropped after every thread has used it.
@@ -143,8 +143,8 @@ impl<T> Slot<T> {
     fn empty(&self) -> bool {
         // Acquire: pairs with the Release of every other `unpin`; their subtractions are one sequence, and this load reads its end.
         let word = self.word.load(Ordering::Acquire);
-        // SAFETY: the slot is closed and has no pins: nobody gets to the object but this thread.
-        let object = self.object.with_mut(|place| unsafe { (*place).take() });
+        // SAFETY: the slot is closed and has no pins: only this thread can reach the object.
+        let object = self.object.with_mut(|cell| unsafe { (*cell).take() });
         // Release: pairs with the Acquire of the next `open`.
         self.word.store(((word >> ROUND_SHIFT) + 1) << ROUND_SHIFT, Ordering::Release);
         drop(object);

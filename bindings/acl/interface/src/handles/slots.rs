@@ -16,7 +16,7 @@ pub const ROUNDS: u32 = 1 << ROUND_BITS;
 const FIRST_BITS: u32 = 6;
 const SEGMENTS: usize = (INDEX_BITS - FIRST_BITS + 1) as usize;
 
-/// What names an object: a slot, and its round.
+/// The key of an object: a slot, and its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     index: u32,
@@ -45,12 +45,12 @@ impl Key {
 struct Free {
     /// Slots from here on were never used.
     next: u32,
-    given_back: Vec<u32>,
+    free_list: Vec<u32>,
 }
 
-/// A slot in its table. It knows where it stands, so that a look is one pointer.
+/// A slot in its table. It has its own index, so that a pinned object is one pointer.
 #[derive(Debug)]
-struct Place<T> {
+struct TableSlot<T> {
     slot: Slot<T>,
     index: u32,
     free: Arc<Mutex<Free>>,
@@ -59,7 +59,7 @@ struct Place<T> {
 /// A table of objects.
 #[derive(Debug)]
 pub struct Slots<T> {
-    segments: [OnceLock<Box<[Place<T>]>>; SEGMENTS],
+    segments: [OnceLock<Box<[TableSlot<T>]>>; SEGMENTS],
     free: OnceLock<Arc<Mutex<Free>>>,
 }
 
@@ -84,21 +84,21 @@ impl<T> Slots<T> {
     pub fn reserve(&self) -> Key {
         let shared = self.free.get_or_init(Arc::default);
         let mut free = lock(shared);
-        let index = free.given_back.pop().unwrap_or_else(|| {
+        let index = free.free_list.pop().unwrap_or_else(|| {
             let index = free.next;
             assert!(index < INDICES, "a table of handles is full: {INDICES} slots are in use");
             free.next += 1;
             index
         });
         drop(free);
-        let (segment, offset) = place(index);
-        let places = self.segments[segment].get_or_init(|| {
+        let (segment, offset) = position(index);
+        let slots = self.segments[segment].get_or_init(|| {
             let bits = FIRST_BITS as usize + segment;
             let first = (1u32 << bits) - (1 << FIRST_BITS);
-            let place = |index| Place { slot: Slot::default(), index, free: Arc::clone(shared) };
-            (first..first + (1 << bits)).map(place).collect()
+            let slot = |index| TableSlot { slot: Slot::default(), index, free: Arc::clone(shared) };
+            (first..first + (1 << bits)).map(slot).collect()
         });
-        Key { index, round: places[offset].slot.round() }
+        Key { index, round: slots[offset].slot.round() }
     }
 
     /// Puts the object of a reserved key in.
@@ -106,60 +106,60 @@ impl<T> Slots<T> {
     /// # Panics
     /// The key is not from [`Slots::reserve`] of this table, or had an object before.
     pub fn insert(&self, key: Key, object: T) {
-        let place = self.place(key.index).expect("a reserved key has a slot");
-        assert!(place.slot.open(key.round, object).is_ok(), "{key:?} has had its object");
+        let slot = self.slot(key.index).expect("a reserved key has a slot");
+        assert!(slot.slot.open(key.round, object).is_ok(), "{key:?} has had its object");
     }
 
     /// Looks at an object, where there is one.
     #[inline]
     #[must_use]
-    pub fn find(&self, key: Key) -> Option<Held<'_, T>> {
-        let place = self.place(key.index)?;
-        place.slot.pin(key.round).map(std::mem::forget)?;
-        Some(Held { place })
+    pub fn find(&self, key: Key) -> Option<PinnedObject<'_, T>> {
+        let slot = self.slot(key.index)?;
+        slot.slot.pin(key.round).map(std::mem::forget)?;
+        Some(PinnedObject { slot })
     }
 
     /// Looks at an object of a table that none is ever taken out of. It costs one load.
     ///
     /// # Safety
-    /// Nobody calls [`Slots::take`] on this table.
+    /// [`Slots::take`] is never called on this table.
     #[inline]
     #[must_use]
     pub unsafe fn kept(&self, key: Key) -> Option<&T> {
         // SAFETY: only `take` closes slots.
-        unsafe { self.place(key.index)?.slot.kept(key.round) }
+        unsafe { self.slot(key.index)?.slot.kept(key.round) }
     }
 
-    /// Takes an object out: nobody finds it any more, and it lives until everybody has looked. `None`: somebody else has taken it out.
+    /// Takes an object out: `find` does not return it any more, and it lives until its last pin is dropped. `None`: another thread has taken it out.
     #[must_use]
-    pub fn take(&self, key: Key) -> Option<Held<'_, T>> {
-        let place = self.place(key.index)?;
-        place.slot.close(key.round).map(std::mem::forget)?;
-        Some(Held { place })
+    pub fn take(&self, key: Key) -> Option<PinnedObject<'_, T>> {
+        let slot = self.slot(key.index)?;
+        slot.slot.close(key.round).map(std::mem::forget)?;
+        Some(PinnedObject { slot })
     }
 
     /// All objects, each with its key, in no order.
-    pub fn all(&self) -> impl Iterator<Item = (Key, Held<'_, T>)> {
+    pub fn all(&self) -> impl Iterator<Item = (Key, PinnedObject<'_, T>)> {
         let used = self.free.get().map_or(0, |free| lock(free).next);
         (0..used).filter_map(|index| {
-            let key = Key { index, round: self.place(index)?.slot.round() };
+            let key = Key { index, round: self.slot(index)?.slot.round() };
             Some((key, self.find(key)?))
         })
     }
 
     #[inline]
-    fn place(&self, index: u32) -> Option<&Place<T>> {
-        let (segment, offset) = place(index);
+    fn slot(&self, index: u32) -> Option<&TableSlot<T>> {
+        let (segment, offset) = position(index);
         self.segments.get(segment)?.get()?.get(offset)
     }
 }
 
-impl<T> Place<T> {
+impl<T> TableSlot<T> {
     #[cold]
-    fn give_back(&self) {
+    fn release(&self) {
         // A slot whose rounds are used up is left alone.
         if self.slot.round() < ROUNDS {
-            lock(&self.free).given_back.push(self.index);
+            lock(&self.free).free_list.push(self.index);
         }
     }
 }
@@ -168,9 +168,9 @@ fn lock(free: &Mutex<Free>) -> MutexGuard<'_, Free> {
     free.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The segment of a slot, and its place there.
+/// The segment of a slot, and its index there.
 #[inline]
-const fn place(index: u32) -> (usize, usize) {
+const fn position(index: u32) -> (usize, usize) {
     let number = index + (1 << FIRST_BITS);
     let bits = number.ilog2();
     ((bits - FIRST_BITS) as usize, (number - (1 << bits)) as usize)
@@ -180,32 +180,32 @@ const fn place(index: u32) -> (usize, usize) {
 ///
 /// Invariant: for each of these, `Slots` has left one pin in the slot.
 #[derive(Debug)]
-pub struct Held<'a, T> {
-    place: &'a Place<T>,
+pub struct PinnedObject<'a, T> {
+    slot: &'a TableSlot<T>,
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for PinnedObject<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the pin of this look goes when the look is dropped.
-        unsafe { self.place.slot.pinned() }
+        unsafe { self.slot.slot.pinned() }
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for PinnedObject<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.place.slot.unpin() {
-            self.place.give_back();
+        if self.slot.slot.unpin() {
+            self.slot.release();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{INDICES, Key, ROUNDS, SEGMENTS, Slots, place};
+    use super::{INDICES, Key, ROUNDS, SEGMENTS, Slots, position};
 
     fn open<T>(slots: &Slots<T>, object: T) -> Key {
         let key = slots.reserve();
@@ -216,10 +216,10 @@ mod tests {
     #[test]
     fn slots_follow_each_other_over_the_segments() {
         assert_eq!(
-            [place(0), place(63), place(64), place(191)],
+            [position(0), position(63), position(64), position(191)],
             [(0, 0), (0, 63), (1, 0), (1, 127)]
         );
-        assert_eq!(place(INDICES - 1).0, SEGMENTS - 1);
+        assert_eq!(position(INDICES - 1).0, SEGMENTS - 1);
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_lives_until_everybody_has_looked() {
+    fn an_object_lives_until_its_last_pin_is_dropped() {
         let slots = Slots::new();
         let key = open(&slots, std::sync::Arc::new(7));
         let held = slots.find(key).expect("it is there");

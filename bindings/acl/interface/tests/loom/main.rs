@@ -102,7 +102,7 @@ fn a_key_of_an_earlier_round_finds_nothing() {
             let slot = Arc::clone(&slot);
             thread::spawn(move || look(&slot, 0))
         };
-        let is_empty = slot.close(0).expect("nobody else closes it").end();
+        let is_empty = slot.close(0).expect("no other thread closes it").end();
         if is_empty {
             assert!(slot.open(1, object(8, &ends)).is_ok());
         }
@@ -122,7 +122,7 @@ fn an_object_that_is_kept_is_seen_whole_or_not() {
         let looking = {
             let slot = Arc::clone(&slot);
             thread::spawn(move || {
-                // SAFETY: nobody closes the slot.
+                // SAFETY: no thread closes the slot.
                 let seen = unsafe { slot.kept(0) };
                 seen.map(|object| object.content.get())
             })
@@ -135,27 +135,27 @@ fn an_object_that_is_kept_is_seen_whole_or_not() {
     });
 }
 
-/// A table of one number behind a lock, and a thread that has looked it up: it does not use that any more once it knows of the change.
+/// A table of one number under a lock, and a thread that has looked it up: it does not use that any more once it knows of the change.
 #[test]
 fn what_was_looked_up_counts_until_the_change() {
     loom::model(|| {
         let table = Arc::new((Generation::default(), Mutex::new(7)));
-        let told = Arc::new(AtomicUsize::new(0));
+        let is_announced = Arc::new(AtomicUsize::new(0));
         let changing = {
-            let (table, told) = (Arc::clone(&table), Arc::clone(&told));
+            let (table, is_announced) = (Arc::clone(&table), Arc::clone(&is_announced));
             thread::spawn(move || {
-                let mut held = table.1.lock().expect("nobody panics");
+                let mut held = table.1.lock().expect("no thread panics");
                 table.0.next();
                 *held = 8;
                 drop(held);
-                told.store(1, Ordering::Release);
+                is_announced.store(1, Ordering::Release);
             })
         };
         let (generation, found) = {
-            let held = table.1.lock().expect("nobody panics");
+            let held = table.1.lock().expect("no thread panics");
             (table.0.now(), *held)
         };
-        let knows = told.load(Ordering::Acquire) == 1;
+        let knows = is_announced.load(Ordering::Acquire) == 1;
         let counts = table.0.now() == generation;
         assert!(!(knows && counts) || found == 8, "{found} counts after the change");
         changing.join().expect("the thread does not panic");

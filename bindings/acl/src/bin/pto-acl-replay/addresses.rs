@@ -1,4 +1,4 @@
-//! What handles and addresses of a record are in this run.
+//! Translates handles and addresses of a record to those of this run.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ const PAGE: usize = 4096;
 struct Block {
     bytes: u64,
     here: u64,
-    /// Whether a call gave it; memory that stands for that of the program can be made anew, and larger.
+    /// Whether a call returned it; memory that replaces that of the program can be allocated again, and larger.
     is_given: bool,
 }
 
 /// The translation.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct AddressMap {
     blocks: BTreeMap<u64, Block>,
-    /// Memory of the host that stands for that of the program; it lives until the end, since streams may still read it.
+    /// Memory of the host that replaces that of the program; it lives until the end, since streams may still read it.
     held: Vec<Vec<[u8; PAGE]>>,
 }
 
-impl Places {
-    /// From now on this address of the record, and the bytes behind it, are here.
+impl AddressMap {
+    /// Maps an address of the record, and the `bytes` from it on, to the address `here`.
     pub(crate) fn put(&mut self, there: u64, bytes: u64, here: u64) {
         self.insert(there, Block { bytes: bytes.max(1), here, is_given: true });
     }
@@ -57,7 +57,7 @@ impl Places {
         (offset.saturating_add(needed) <= block.bytes).then(|| block.here.wrapping_add(offset))
     }
 
-    /// Makes room for these addresses, each with so many bytes behind it. Ranges that overlap get one piece of memory.
+    /// Makes room for these addresses, each with so many bytes. Ranges that overlap get one piece of memory.
     pub(crate) fn reserve(
         &mut self,
         ranges: impl Iterator<Item = (u64, u64)>,
@@ -78,7 +78,7 @@ impl Places {
         joined.into_iter().try_for_each(|(there, bytes)| self.address(there, bytes).map(|_| ()))
     }
 
-    /// An address with so many bytes behind it: in a block that is known, or in new memory of the host.
+    /// An address with so many bytes: in a block that is known, or in new memory of the host.
     pub(crate) fn address(&mut self, there: u64, bytes: u64) -> Result<u64, String> {
         if there == 0 {
             return Ok(0);
@@ -114,16 +114,16 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use super::{PAGE, Places};
+    use super::{AddressMap, PAGE};
 
     /// Wherever the memory begins, and wherever in its page the address was.
     #[test]
     fn memory_of_the_host_has_all_its_bytes() {
-        let mut places = Places::default();
+        let mut addresses = AddressMap::default();
         for number in 0..512_u64 {
             let (there, bytes) = ((1 << 40) + number * 0x10_0000 + number * 8, 6144 + number % 3);
-            let here = usize::try_from(places.address(there, bytes).unwrap()).unwrap();
-            let held = places.held.last().unwrap();
+            let here = usize::try_from(addresses.address(there, bytes).unwrap()).unwrap();
+            let held = addresses.held.last().unwrap();
             let first = held.as_ptr().addr();
             let end = first + held.len() * PAGE;
             assert!(first <= here && here + usize::try_from(bytes).unwrap() <= end, "{there:#x}");
@@ -133,23 +133,23 @@ mod tests {
 
     #[test]
     fn words_within_a_block_move_with_it() {
-        let mut places = Places::default();
-        places.put(0x10_0000, 64, 0x20_0000);
-        places.put(0x5A00_0000_0008, 0, 0x77);
-        assert_eq!(places.word(0x10_0000), 0x20_0000);
-        assert_eq!(places.word(0x10_003F), 0x20_003F);
-        assert_eq!(places.word(0x10_0040), 0x10_0040);
-        assert_eq!(places.word(0x5A00_0000_0008), 0x77);
-        assert_eq!(places.word(7), 7);
+        let mut addresses = AddressMap::default();
+        addresses.put(0x10_0000, 64, 0x20_0000);
+        addresses.put(0x5A00_0000_0008, 0, 0x77);
+        assert_eq!(addresses.word(0x10_0000), 0x20_0000);
+        assert_eq!(addresses.word(0x10_003F), 0x20_003F);
+        assert_eq!(addresses.word(0x10_0040), 0x10_0040);
+        assert_eq!(addresses.word(0x5A00_0000_0008), 0x77);
+        assert_eq!(addresses.word(7), 7);
         let bytes = [0x10_0004_u64.to_ne_bytes(), 3_u64.to_ne_bytes()].concat();
         assert_eq!(
-            places.translated(&bytes),
+            addresses.translated(&bytes),
             [0x20_0004_u64.to_ne_bytes(), 3_u64.to_ne_bytes()].concat()
         );
-        // New memory has the same place within its page, and stays.
-        let first = places.address(0x7F12_3456_7123, 5000).expect("memory");
+        // New memory has the same offset within its page, and stays.
+        let first = addresses.address(0x7F12_3456_7123, 5000).expect("memory");
         assert_eq!(first % 4096, 0x123);
-        assert_eq!(places.address(0x7F12_3456_7124, 10), Ok(first + 1));
-        assert_eq!(places.address(0, 10), Ok(0));
+        assert_eq!(addresses.address(0x7F12_3456_7124, 10), Ok(first + 1));
+        assert_eq!(addresses.address(0, 10), Ok(0));
     }
 }

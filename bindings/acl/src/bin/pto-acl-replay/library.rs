@@ -8,19 +8,19 @@ pub(crate) const MOST_ARGUMENTS: usize = 14;
 
 /// A function of the interface, as this machine calls any of them: up to six words in registers, a number, the other words on the stack.
 /// A function that takes fewer does not look at the others.
-type Function =
+type EntryPointFn =
     extern "C" fn(u64, u64, u64, u64, u64, u64, f64, u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
 
 /// The functions that a record calls.
-pub(crate) struct Library {
-    functions: BTreeMap<String, Function>,
+pub(crate) struct AclLibrary {
+    functions: BTreeMap<String, EntryPointFn>,
     message: Option<extern "C" fn() -> *const c_char>,
 }
 
-impl Library {
+impl AclLibrary {
     /// Loads the library, and finds these functions.
     pub(crate) fn load<'n>(names: impl Iterator<Item = &'n str>) -> Result<Self, String> {
-        // SAFETY: the name is a string; whoever starts this program trusts the library that he puts in front.
+        // SAFETY: the name is a string; the user of this program trusts the library that it loads.
         let handle =
             unsafe { libc::dlopen(c"libascendcl.so".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if handle.is_null() {
@@ -43,7 +43,7 @@ impl Library {
             let address =
                 find(name).ok_or_else(|| format!("the library lacks the function {name}"))?;
             // SAFETY: on both machines that this is built for, a C function finds its words and its number where this type puts them.
-            let function = unsafe { std::mem::transmute::<*mut c_void, Function>(address) };
+            let function = unsafe { std::mem::transmute::<*mut c_void, EntryPointFn>(address) };
             functions.insert(name.to_owned(), function);
         }
         let message = find("aclGetRecentErrMsg").map(|address| {
@@ -57,10 +57,10 @@ impl Library {
     pub(crate) fn call(&self, name: &str, words: &[u64], number: f64) -> u64 {
         let Some(function) = self.functions.get(name) else { return 0 };
         let mut w = [0; MOST_ARGUMENTS];
-        for (place, word) in w.iter_mut().zip(words) {
-            *place = *word;
+        for (argument, word) in w.iter_mut().zip(words) {
+            *argument = *word;
         }
-        // On AArch64 eight words go into registers: the first two behind the number are the seventh and the eighth there as well.
+        // On AArch64 eight words go into registers: the first two after the number are the seventh and the eighth there as well.
         function(
             w[0], w[1], w[2], w[3], w[4], w[5], number, w[6], w[7], w[8], w[9], w[10], w[11],
             w[12], w[13],

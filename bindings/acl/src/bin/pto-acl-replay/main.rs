@@ -8,8 +8,8 @@
 //! Handles and addresses differ from run to run. A word that was a handle, or an address within a block, becomes that of this run.
 //! The calls go to whatever library is loaded under the name `libascendcl.so`: nothing of the plug-in is linked.
 
+mod addresses;
 mod library;
-mod places;
 mod play;
 
 use std::process::ExitCode;

@@ -6,27 +6,27 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use pto_acl_interface::{Call, Memory, Value};
+use pto_acl_interface::{ArgumentValue, Call, Memory};
 
-use super::library::{Library, MOST_ARGUMENTS};
-use super::places::Places;
+use super::addresses::AddressMap;
+use super::library::{AclLibrary, MOST_ARGUMENTS};
 
-/// Bytes behind an address whose length no argument says.
+/// Bytes at an address whose length no argument gives.
 const SOME_BYTES: u64 = 4096;
-/// Room behind a structure, for what a library reads behind its end.
+/// Room after a structure, for libraries that read beyond its end.
 const ROOM: usize = 64;
 
 /// Why a record cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure(String);
+pub(crate) struct ReplayError(String);
 
-impl fmt::Display for Failure {
+impl fmt::Display for ReplayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for ReplayError {}
 
 /// A call that ended otherwise than in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl fmt::Display for Difference {
 
 /// How a replay ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct ReplayResult {
     /// The calls that were made.
     pub(crate) calls: usize,
     /// Those that ended otherwise, in the order of the record.
@@ -57,22 +57,22 @@ pub(crate) struct Outcome {
 /// Makes the calls of the record in `file` again.
 ///
 /// # Errors
-/// [`Failure`]: the record cannot be read, it has a call that no replay can make, or the library cannot be loaded. Nothing was called then.
-pub(crate) fn replay(file: &Path) -> Result<Outcome, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| Failure(error.to_string()))?;
-    let calls = pto_acl_interface::read(&text).map_err(|error| Failure(error.to_string()))?;
+/// [`ReplayError`]: the record cannot be read, it has a call that no replay can make, or the library cannot be loaded. Nothing was called then.
+pub(crate) fn replay(file: &Path) -> Result<ReplayResult, ReplayError> {
+    let text = std::fs::read_to_string(file).map_err(|error| ReplayError(error.to_string()))?;
+    let calls = pto_acl_interface::read(&text).map_err(|error| ReplayError(error.to_string()))?;
     let mut calls: Vec<(usize, Call)> =
         calls.into_iter().enumerate().map(|(index, call)| (index + 2, call)).collect();
     for (line, call) in &calls {
-        check(call).map_err(|why| Failure(format!("line {line}: {}: {why}", call.function)))?;
+        check(call).map_err(|why| ReplayError(format!("line {line}: {}: {why}", call.function)))?;
     }
     calls.sort_by_key(|(_, call)| call.begin);
     let names: BTreeSet<&str> = calls.iter().map(|(_, call)| call.function.as_str()).collect();
     let functions = pto_acl_interface::all().chain(pto_acl_interface::runtime());
     let with_code =
         functions.filter(|function| function.has_code).map(|function| function.name).collect();
-    let stage = Stage {
-        library: Library::load(names.into_iter()).map_err(Failure)?,
+    let stage = Replayer {
+        library: AclLibrary::load(names.into_iter()).map_err(ReplayError)?,
         with_code,
         state: Mutex::default(),
         turn: Condvar::new(),
@@ -86,13 +86,15 @@ fn check(call: &Call) -> Result<(), String> {
     if is_kernel {
         return Err("the kernel is a function of the program; load kernels from an object (aclrtBinaryLoadFromFile) for a record".to_owned());
     }
-    if call.arguments.iter().any(|argument| argument.value == Value::Foreign) {
+    if call.arguments.iter().any(|argument| argument.value == ArgumentValue::Foreign) {
         return Err(
             "it opens what another process has made, which is not there in a replay".to_owned()
         );
     }
     let of_arguments = call.arguments.iter().filter_map(|argument| match &argument.value {
-        Value::In(memory) | Value::Out(memory, _) | Value::OutAddress(memory, _) => Some(memory),
+        ArgumentValue::In(memory)
+        | ArgumentValue::Out(memory, _)
+        | ArgumentValue::OutAddress(memory, _) => Some(memory),
         _ => None,
     });
     let mut all = of_arguments.chain(&call.reads).chain(&call.writes);
@@ -112,8 +114,8 @@ fn check(call: &Call) -> Result<(), String> {
 }
 
 /// Where the calls are made.
-struct Stage {
-    library: Library,
+struct Replayer {
+    library: AclLibrary,
     with_code: BTreeSet<&'static str>,
     state: Mutex<State>,
     turn: Condvar,
@@ -121,7 +123,7 @@ struct Stage {
 
 #[derive(Default)]
 struct State {
-    places: Places,
+    addresses: AddressMap,
     /// Threads of the record that have one here.
     threads: usize,
     /// Begins of the calls that are made, and those of them that are not over: all before the first are over.
@@ -131,12 +133,12 @@ struct State {
 
 extern "C" fn nothing() {}
 
-impl Stage {
+impl Replayer {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn play(&self, calls: &[(usize, Call)]) -> Outcome {
+    fn play(&self, calls: &[(usize, Call)]) -> ReplayResult {
         let mut threads: BTreeMap<u64, Vec<&(usize, Call)>> = BTreeMap::new();
         for call in calls {
             threads.entry(call.1.thread).or_default().push(call);
@@ -150,14 +152,14 @@ impl Stage {
         });
         let mut differences = std::mem::take(&mut self.state().differences);
         differences.sort_by_key(|difference| difference.line);
-        Outcome { calls: calls.len(), differences }
+        ReplayResult { calls: calls.len(), differences }
     }
 
     fn play_thread(&self, thread: u64, count: usize, calls: &[&(usize, Call)]) {
         // SAFETY: the call has no preconditions.
         let here = unsafe { libc::pthread_self() };
         let mut state = self.state();
-        state.places.put(thread, 1, here);
+        state.addresses.put(thread, 1, here);
         state.threads += 1;
         self.turn.notify_all();
         // Calls name threads: each has its number before the first call.
@@ -167,7 +169,7 @@ impl Stage {
         drop(state);
         for (line, call) in calls {
             let mut state = self.state();
-            // The first call that is not over ended behind this one's begin.
+            // The first call that is not over ended after this one began.
             while state.waiting.first_key_value().is_some_and(|(end, _)| *end < call.begin) {
                 state = self.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
@@ -185,7 +187,7 @@ impl Stage {
 
     /// Makes a call; what is otherwise.
     fn make(&self, call: &Call) -> Result<(), String> {
-        let mut prepared = Prepared::of(call, &mut self.state().places)?;
+        let mut prepared = Prepared::of(call, &mut self.state().addresses)?;
         let result = self.library.call(&call.function, &prepared.words, prepared.number);
         let has_code = self.with_code.contains(call.function.as_str());
         let mut state = self.state();
@@ -197,11 +199,11 @@ impl Stage {
                 return Err(format!("the record has {then}, and it gives {now}{why}"));
             }
         } else if call.result >> 48 != 0 || call.function.contains("Create") {
-            state.places.put(call.result, 1, result);
+            state.addresses.put(call.result, 1, result);
         }
-        prepared.take_results(call, &mut state.places);
+        prepared.take_results(call, &mut state.addresses);
         let is_equal = |memory: &&Memory| {
-            let here = state.places.word(memory.address);
+            let here = state.addresses.word(memory.address);
             read(here, memory.bytes.len()) != memory.bytes
         };
         match call.writes.iter().find(is_equal) {
@@ -229,43 +231,49 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn of(call: &Call, places: &mut Places) -> Result<Self, String> {
+    fn of(call: &Call, addresses: &mut AddressMap) -> Result<Self, String> {
         // First the room for all that the call may reach: memory that has to become larger is made anew, and is empty then.
-        places.reserve(call.arguments.iter().filter_map(|argument| match argument.value {
-            Value::Address(there) => Some((there, length(call))),
+        addresses.reserve(call.arguments.iter().filter_map(|argument| match argument.value {
+            ArgumentValue::Address(there) => Some((there, length(call))),
             _ => None,
         }))?;
         for memory in &call.reads {
-            let here = places.address(memory.address, memory.bytes.len() as u64)?;
+            let here = addresses.address(memory.address, memory.bytes.len() as u64)?;
             write(here, &memory.bytes);
         }
         let mut prepared =
             Self { words: Vec::new(), number: 0.0, structures: Vec::new(), _texts: Vec::new() };
         for argument in &call.arguments {
             let word = match &argument.value {
-                Value::Word(word) => places.word(*word),
-                Value::Address(there) => places.address(*there, length(call))?,
-                Value::Text(None) | Value::Foreign | Value::Function(0) => 0,
-                Value::Text(Some(text)) => {
+                ArgumentValue::Word(word) => addresses.word(*word),
+                ArgumentValue::Address(there) => addresses.address(*there, length(call))?,
+                ArgumentValue::Text(None) | ArgumentValue::Foreign | ArgumentValue::Function(0) => {
+                    0
+                }
+                ArgumentValue::Text(Some(text)) => {
                     let text = CString::new(text.clone())
                         .map_err(|_| "a text has a zero within".to_owned())?;
                     let at = text.as_ptr().expose_provenance() as u64;
                     prepared._texts.push(text);
                     at
                 }
-                Value::Function(_) => nothing as *const () as u64,
-                Value::Double(bits) => {
+                ArgumentValue::Function(_) => nothing as *const () as u64,
+                ArgumentValue::Double(bits) => {
                     prepared.number = f64::from_bits(*bits);
                     continue;
                 }
-                Value::In(memory) | Value::Out(memory, _) | Value::OutAddress(memory, _)
+                ArgumentValue::In(memory)
+                | ArgumentValue::Out(memory, _)
+                | ArgumentValue::OutAddress(memory, _)
                     if memory.address == 0 =>
                 {
                     0
                 }
-                Value::In(memory) | Value::Out(memory, _) | Value::OutAddress(memory, _) => {
+                ArgumentValue::In(memory)
+                | ArgumentValue::Out(memory, _)
+                | ArgumentValue::OutAddress(memory, _) => {
                     let index = prepared.words.len();
-                    prepared.structure(index, &places.translated(&memory.bytes))
+                    prepared.structure(index, &addresses.translated(&memory.bytes))
                 }
             };
             prepared.words.push(word);
@@ -273,7 +281,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// A structure with room behind it, aligned to eight bytes.
+    /// A structure with room after it, aligned to eight bytes.
     fn structure(&mut self, index: usize, bytes: &[u8]) -> u64 {
         let mut held = vec![0_u64; bytes.len().div_ceil(8) + ROOM];
         for (word, chunk) in held.iter_mut().zip(bytes.chunks(8)) {
@@ -287,36 +295,40 @@ impl Prepared {
     }
 
     /// Handles and addresses that the call gave.
-    fn take_results(&mut self, call: &Call, places: &mut Places) {
-        let arguments: Vec<&Value> = call
+    fn take_results(&mut self, call: &Call, addresses: &mut AddressMap) {
+        let arguments: Vec<&ArgumentValue> = call
             .arguments
             .iter()
             .map(|argument| &argument.value)
-            .filter(|value| !matches!(value, Value::Double(_)))
+            .filter(|value| !matches!(value, ArgumentValue::Double(_)))
             .collect();
         for (index, _) in &self.structures {
-            let (behind, bytes) = match arguments.get(*index) {
-                Some(Value::Out(_, behind)) => (behind, 1),
-                Some(Value::OutAddress(_, behind)) => (behind, length(call)),
+            let (after, bytes) = match arguments.get(*index) {
+                Some(ArgumentValue::Out(_, after)) => (after, 1),
+                Some(ArgumentValue::OutAddress(_, after)) => (after, length(call)),
                 _ => continue,
             };
-            let Ok(there) = <[u8; 8]>::try_from(behind.as_slice()) else { continue };
+            let Ok(there) = <[u8; 8]>::try_from(after.as_slice()) else { continue };
             let there = u64::from_ne_bytes(there);
-            let is_address = matches!(arguments.get(*index), Some(Value::OutAddress(..)));
+            let is_address = matches!(arguments.get(*index), Some(ArgumentValue::OutAddress(..)));
             if is_address || there >> 48 != 0 {
                 let here = read(self.words[*index], 8);
-                places.put(there, bytes, u64::from_ne_bytes(here.try_into().unwrap_or_default()));
+                addresses.put(
+                    there,
+                    bytes,
+                    u64::from_ne_bytes(here.try_into().unwrap_or_default()),
+                );
             }
         }
     }
 }
 
-/// The bytes that a call reaches behind an address.
+/// The bytes that a call accesses at an address.
 fn length(call: &Call) -> u64 {
     let word = |name: &str| {
         let found = call.arguments.iter().find(|argument| argument.name == name);
         match found.map(|argument| &argument.value) {
-            Some(Value::Word(word)) => *word,
+            Some(ArgumentValue::Word(word)) => *word,
             _ => 0,
         }
     };
@@ -329,24 +341,24 @@ fn length(call: &Call) -> u64 {
 }
 
 fn write(here: u64, bytes: &[u8]) {
-    let place = std::ptr::with_exposed_provenance_mut::<u8>(usize::try_from(here).unwrap_or(0));
-    // SAFETY: `Places::address` has given as many bytes, of memory of this run that lives on.
-    unsafe { place.copy_from(bytes.as_ptr(), bytes.len()) };
+    let pointer = std::ptr::with_exposed_provenance_mut::<u8>(usize::try_from(here).unwrap_or(0));
+    // SAFETY: `AddressMap::address` has given as many bytes, of memory of this run that lives on.
+    unsafe { pointer.copy_from(bytes.as_ptr(), bytes.len()) };
 }
 
 fn read(here: u64, bytes: usize) -> Vec<u8> {
-    let place = std::ptr::with_exposed_provenance::<u8>(usize::try_from(here).unwrap_or(0));
+    let pointer = std::ptr::with_exposed_provenance::<u8>(usize::try_from(here).unwrap_or(0));
     let mut held = vec![0; bytes];
     // SAFETY: a call has just written as many bytes there, or memory of this run has them.
-    unsafe { place.copy_to(held.as_mut_ptr(), bytes) };
+    unsafe { pointer.copy_to(held.as_mut_ptr(), bytes) };
     held
 }
 
 #[cfg(test)]
 mod tests {
-    use pto_acl_interface::{Argument, Call, Memory, Value};
+    use pto_acl_interface::{ArgumentValue, Call, Memory, NamedArgument};
 
-    use super::super::places::Places;
+    use super::super::addresses::AddressMap;
     use super::{Prepared, check, read};
 
     #[test]
@@ -363,7 +375,8 @@ mod tests {
             writes: Vec::new(),
         };
         assert_eq!(check(&with(vec![read(0)], Vec::new())), Ok(()));
-        let in_argument = Argument { name: "from".to_owned(), value: Value::In(read(36)) };
+        let in_argument =
+            NamedArgument { name: "from".to_owned(), value: ArgumentValue::In(read(36)) };
         for call in [with(vec![read(36)], Vec::new()), with(Vec::new(), vec![in_argument])] {
             let why = check(&call).expect_err("it lacks bytes");
             let sentence = "left out 36 bytes of the memory at 0x7f00 and holds 64; record again with PTO_ACL_RECORD_BYTES=100";
@@ -372,13 +385,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_call_reads_stands_where_its_argument_points() {
+    fn a_call_reads_its_bytes_at_its_argument() {
         copies(0x7F00_1234_5110, 0x7F00_1234_5150);
         copies(0x7F00_1234_5150, 0x7F00_1234_5110);
     }
 
     fn copies(from: u64, to: u64) {
-        let argument = |name: &str, value| Argument { name: name.to_owned(), value };
+        let argument = |name: &str, value| NamedArgument { name: name.to_owned(), value };
         let call = Call {
             begin: 0,
             end: 1,
@@ -386,16 +399,16 @@ mod tests {
             function: "aclrtMemcpy".to_owned(),
             result: 0,
             arguments: vec![
-                argument("to", Value::Address(to)),
-                argument("room", Value::Word(64)),
-                argument("from", Value::Address(from)),
-                argument("bytes", Value::Word(64)),
+                argument("to", ArgumentValue::Address(to)),
+                argument("room", ArgumentValue::Word(64)),
+                argument("from", ArgumentValue::Address(from)),
+                argument("bytes", ArgumentValue::Word(64)),
             ],
             reads: vec![Memory { address: from, bytes: vec![7; 64], left_out: 0 }],
             writes: Vec::new(),
         };
-        let mut places = Places::default();
-        let prepared = Prepared::of(&call, &mut places).expect("memory");
+        let mut addresses = AddressMap::default();
+        let prepared = Prepared::of(&call, &mut addresses).expect("memory");
         assert_eq!(read(prepared.words[2], 64), [7; 64]);
         // Pieces that were neighbours are neighbours.
         assert_eq!(prepared.words[0].wrapping_sub(prepared.words[2]), to.wrapping_sub(from));

@@ -1,4 +1,4 @@
-/* The pattern of a library that transfers caches between processes: workers with a context of their own, memory whose place is asked for before it is
+/* The pattern of a library that transfers caches between processes: workers with a context of their own, memory whose location is queried before it is
    registered, segments of another process by keys and by handles, and a transfer that takes too long and is aborted. */
 #include "client.h"
 
@@ -44,7 +44,7 @@ static void batch(char *device, char *pinned) {
     OK(aclrtMemcpyBatch(to, sizes, from, sizes, PIECES, &attribute, firsts, 1, &failed));
 }
 
-/* A transfer that nobody lets end: the limit of the wait passes, and the stream is freed of it. */
+/* A transfer that does not end: the limit of the wait passes, and the stream is freed of it. */
 static void gate(void *argument) {
     while (!__atomic_load_n((int *)argument, __ATOMIC_ACQUIRE)) usleep(1000);
 }

@@ -38,7 +38,7 @@ static void first_use(void) {
     IS(REPEATED, CALL(aclInit)(NULL));
     OK(CALL(aclrtGetDeviceCount)(&count));
     HOLDS(count > 1);
-    /* Whether somebody has taken the device already is asked without taking it. */
+    /* A query shows whether the device is taken, without taking it. */
     OK(CALL(aclrtGetPrimaryCtxState)(0, NULL, &active));
     IS(0, active);
     OK(CALL(aclrtSetDevice)(0));
@@ -144,7 +144,7 @@ static void blocks(void) {
     OK(CALL(aclrtFree)(other));
 }
 
-/* Segments that grow behind one address, and are given back from the middle. */
+/* Segments that grow from one address, and are given back from the middle. */
 static void growing_segments(void) {
     aclrtPhysicalMemProp property;
     aclrtDrvMemHandle memory[SEGMENTS];
@@ -174,7 +174,7 @@ static void growing_segments(void) {
     OK(CALL(aclrtReleaseMemAddress)(base));
 }
 
-/* Pinned memory: its own, that of the program, and how each is told from plain memory. */
+/* Pinned memory: its own, that of the program, and how each is distinguished from plain memory. */
 static void pinned_memory(void *device) {
     static _Alignas(4096) char own[BYTES];
     aclrtPtrAttributes attributes;
@@ -326,7 +326,7 @@ static void callbacks(void) {
     pthread_join(thread, NULL);
 }
 
-/* A tensor that another process has: by a key, with the event behind its last use, and a segment by its handle. */
+/* A tensor that another process has: by a key, with the event after its last use, and a segment by its handle. */
 struct tensor {
     char key[65];
     aclrtIpcEventHandle event;

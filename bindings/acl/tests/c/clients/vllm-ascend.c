@@ -9,7 +9,7 @@ enum { SEGMENTS = 3, BLOCKS = 8, BLOCK = 4096 };
 static size_t granule;
 static aclrtPhysicalMemProp property;
 
-/* Weights at addresses that stay, with memory behind them only while it is needed. */
+/* Weights at addresses that stay, with memory mapped at them only while it is needed. */
 struct segment {
     char *address, *saved;
     aclrtDrvMemHandle memory;

@@ -146,7 +146,7 @@ static void no_copy_remembers_what_was_freed(aclrtStream stream) {
     OK(aclrtFree(other));
     OK(aclrtFreeHost(pinned));
     IS(VALUE, aclrtMemcpyAsync(other, 64, own, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    /* Memory of the program is waited for, but while it is registered: what is copied is what stands there then. */
+    /* Memory of the program is waited for, but while it is registered: the copy reads what is there then. */
     OK(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
     OK(aclrtHostRegister(own, sizeof own, ACL_HOST_REGISTER_MAPPED, &registered));
     OK(aclrtMemcpyAsync(device, 64, own, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));

@@ -199,7 +199,7 @@ static void *begin_elsewhere(void *argument) {
     return NULL;
 }
 
-/* No capture that nobody can end is left: copies and fills at once are allowed. */
+/* No capture is left that cannot be ended: copies and fills at once are allowed. */
 static void no_capture_is_left(char *device) {
     char byte = 1;
     OK(aclrtMemset(device, 1, 0, 1));
@@ -244,7 +244,7 @@ void capture_end_cases(void) {
         IS(ACL_MODEL_RI_CAPTURE_STATUS_NONE, status);
         OK(aclrtSynchronizeStream(both[i]));
     }
-    /* The thread that began it has ended: whoever wants may end it. */
+    /* The thread that began it has ended: any thread may end it. */
     void *arguments[3] = {stream, context, &code};
     IS(0, elsewhere(begin_elsewhere, arguments, &code));
     no_capture_is_left(device);

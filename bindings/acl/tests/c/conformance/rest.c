@@ -51,7 +51,7 @@ static void memory_of_all_kinds(aclrtStream stream) {
     OK(aclrtMemGetAddressRange(device + 7, &base, &bytes));
     HOLDS(base == device && bytes == 4 * WORDS);
     IS(VALUE, aclrtMemGetAddressRange(BAD, &base, &bytes));
-    /* Batches that tell no place of a failure. */
+    /* Batches that report no index of a failure. */
     void *to[1] = {device}, *from[1] = {pinned};
     size_t rooms[1] = {4 * WORDS}, sizes[1] = {4 * WORDS}, firsts[1] = {0};
     aclrtMemcpyBatchAttr attribute;

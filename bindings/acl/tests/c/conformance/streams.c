@@ -26,7 +26,7 @@ static void *waits_for(void *argument) {
     return NULL;
 }
 
-/* Who waits for a stream that is aborted is told so. In virtual time a wait that nothing can end any more does not last until then. */
+/* A wait for a stream that is aborted gets an error. In virtual time a wait that nothing can end any more does not last until then. */
 static void aborted_waiter(void) {
     aclrtStream stream;
     aclrtEvent event;
@@ -112,7 +112,7 @@ void stream_cases(void) {
     IS(42, value.userCustomTag);
     IS(ARGUMENT, aclrtGetStreamAttribute(stream, (aclrtStreamAttr)77, &value));
     IS(ARGUMENT, aclrtSetStreamAttribute(stream, ACL_STREAM_ATTR_USER_CUSTOM_TAG, NULL));
-    /* Abort: what has not begun is dropped, who waits is told. */
+    /* Abort: what has not begun is dropped, waits get an error. */
     OK(aclrtCreateStream(&waits));
     OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
     OK(aclrtStreamWaitEvent(waits, event));

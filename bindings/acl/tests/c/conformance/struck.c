@@ -9,11 +9,11 @@ enum { COUNT = 3, STREAM_TIMEOUT = 507046, EVENT_TIMEOUT = 507047, AICPU_EXCEPTI
 
 static void mark(int64_t *args) { *(volatile int64_t *)args[0] = args[1]; }
 
-static uint32_t told, told_code, told_stream;
+static uint32_t reports, reported_code, reported_stream;
 static void exception(aclrtExceptionInfo *info) {
-    told++;
-    told_code = aclrtGetErrorCodeFromExceptionInfo(info);
-    told_stream = aclrtGetStreamIdFromExceptionInfo(info);
+    reports++;
+    reported_code = aclrtGetErrorCodeFromExceptionInfo(info);
+    reported_stream = aclrtGetStreamIdFromExceptionInfo(info);
 }
 
 static aclrtStream stream, other;
@@ -28,14 +28,14 @@ static void begin(void) {
     OK(aclrtMemset(device, sizeof marks, 0, sizeof marks));
 }
 
-static int launch(int place, aclrtStream in) {
-    uint64_t words[] = {(uintptr_t)&device[place], 7};
+static int launch(int at, aclrtStream in) {
+    uint64_t words[] = {(uintptr_t)&device[at], 7};
     return ptoAclLaunch(function, 1, words, 2, in);
 }
 
-static int fill(int place, aclrtStream in) { return aclrtMemsetAsync(&device[place], 8, 7, 8, in); }
+static int fill(int at, aclrtStream in) { return aclrtMemsetAsync(&device[at], 8, 7, 8, in); }
 
-/* What was done to each place: 0 nothing. */
+/* The command of each word: 0 nothing. */
 static int done(int first, int second, int third) {
     OK(aclrtMemcpy(marks, sizeof marks, device, sizeof marks, ACL_MEMCPY_DEVICE_TO_HOST));
     return (marks[0] != 0) == first && (marks[1] != 0) == second && (marks[2] != 0) == third;
@@ -44,12 +44,12 @@ static int done(int first, int second, int third) {
 /* The device does what it is asked to. */
 static void works(aclrtStream in) {
     OK(aclrtMemset(device, sizeof marks, 0, sizeof marks));
-    for (int place = 0; place < COUNT; place++) OK(place == 1 ? launch(place, in) : fill(place, in));
+    for (int at = 0; at < COUNT; at++) OK(at == 1 ? launch(at, in) : fill(at, in));
     OK(aclrtSynchronizeStream(in));
     HOLDS(done(1, 1, 1));
 }
 
-/* A kernel fails: its stream tells it once, and goes on. */
+/* A kernel fails: its stream reports it once, and goes on. */
 static void kernel_fails(int code) {
     int32_t id;
     begin();
@@ -64,9 +64,9 @@ static void kernel_fails(int code) {
     const char *text = aclGetRecentErrMsg();
     HOLDS(text && strstr(text, "PTO_ACL_FAIL"));
     IS(code, aclrtGetLastError(ACL_RT_THREAD_LEVEL));
-    IS(1, told);
-    IS(code, told_code);
-    IS(id, told_stream);
+    IS(1, reports);
+    IS(code, reported_code);
+    IS(id, reported_stream);
     OK(aclrtSynchronizeStream(stream));
     OK(aclrtSynchronizeStream(other));
     HOLDS(done(1, 0, 1));
@@ -112,7 +112,7 @@ static void graph_fails(int code) {
 static void is_stuck(void) {
     aclrtStreamStatus status;
     begin();
-    for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
+    for (int at = 0; at < COUNT; at++) OK(fill(at, stream));
     IS(STREAM_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 5));
     IS(STREAM_TIMEOUT, aclrtSynchronizeStream(stream));
     const char *text = aclGetRecentErrMsg();
@@ -123,7 +123,7 @@ static void is_stuck(void) {
     HOLDS(done(1, 0, 0));
 }
 
-/* What is behind it waits, other streams go on, and an abort drops it. */
+/* Later commands wait, other streams go on, and an abort drops them. */
 static void stream_is_aborted(void) {
     is_stuck();
     works(other);
@@ -160,7 +160,7 @@ static void stuck_device_is_reset(int is_destroyed, int is_forced) {
     OK(aclrtResetDevice(0));
 }
 
-/* A notify and a word of the stuck stream: who waits for them is told, whether the wait or the write was submitted first. */
+/* A notify and a word of the stuck stream: waits for them get an error, whether the wait or the write was submitted first. */
 static void words_are_awaited(void) {
     aclrtNotify notify;
     aclrtEvent event;
@@ -174,7 +174,7 @@ static void words_are_awaited(void) {
     OK(aclrtMalloc((void **)&word, 64, ACL_MEM_MALLOC_HUGE_FIRST));
     OK(aclrtMemset(word, 64, 0, 64));
     OK(aclrtWaitAndResetNotify(notify, third, 0));
-    for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
+    for (int at = 0; at < COUNT; at++) OK(fill(at, stream));
     OK(aclrtRecordNotify(notify, stream));
     OK(aclrtValueWrite(word, 7, 0, stream));
     OK(aclrtValueWait(word, 7, 1, other));
@@ -233,7 +233,7 @@ static void model_stays(const char *path) {
     uint32_t model;
     begin();
     OK(aclmdlLoadFromFile(path, &model));
-    for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
+    for (int at = 0; at < COUNT; at++) OK(fill(at, stream));
     IS(STREAM_TIMEOUT, aclmdlUnload(model));
     OK(aclrtStreamAbort(stream));
     OK(aclrtSynchronizeStream(stream));
@@ -259,7 +259,7 @@ static void device_is_poisoned(const char *path) {
     aclmdlDataset *inputs = aclmdlCreateDataset(), *outputs = aclmdlCreateDataset();
     OK(aclmdlAddDatasetBuffer(inputs, aclCreateDataBuffer(x, TENSOR)));
     OK(aclmdlAddDatasetBuffer(outputs, aclCreateDataBuffer(y, TENSOR)));
-    for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
+    for (int at = 0; at < COUNT; at++) OK(fill(at, stream));
     IS(AICPU_EXCEPTION, aclrtSynchronizeStream(stream));
     OK(fill(1, other));
     OK(ptoAclLaunch(function, 1, words, 2, other));

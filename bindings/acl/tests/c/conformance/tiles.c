@@ -121,7 +121,7 @@ static void every_way(aclrtFuncHandle scale, float *x, float *y, aclrtStream str
     OK(aclrtLaunchKernelV2(scale, 2, on_device, sizeof words, &config, stream));
     OK(aclrtSynchronizeStream(stream));
     HOLDS(is_scaled(y, 2 * TILE, 3));
-    /* Words need not stand where words begin. */
+    /* Words need not be aligned. */
     char *odd = (char *)on_device + 4;
     OK(aclrtMemcpy(odd, 24, &words, 20, ACL_MEMCPY_HOST_TO_DEVICE));
     OK(aclrtMemset(y, BYTES, 0, BYTES));
@@ -141,7 +141,7 @@ static void every_way(aclrtFuncHandle scale, float *x, float *y, aclrtStream str
     OK(aclrtLaunchKernelWithConfig(scale, BLOCKS, stream, &config, arguments, NULL));
     OK(aclrtSynchronizeStream(stream));
     HOLDS(is_scaled(y, COUNT, 7));
-    /* In a graph, behind what writes its input. */
+    /* In a graph, after the command that writes its input. */
     aclmdlRI graph;
     words.s = 4;
     OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
@@ -235,7 +235,7 @@ static void refused(aclrtFuncHandle scale, float *x, float *y, aclrtStream strea
     words[1] = UINT64_MAX - 3;
     IS(VALUE, aclrtLaunchKernelWithHostArgs(scale, 1, stream, NULL, words, 24, NULL, 0));
     words[1] = (uintptr_t)y;
-    /* An address of the host in the place of a tensor. */
+    /* An address of the host instead of a tensor. */
     (void)aclGetRecentErrMsg();
     HOLDS(aclrtLaunchKernelWithHostArgs(scale, 1, stream, NULL, words, 32, &place, 1) != 0);
     OK(aclrtKernelArgsInit(scale, &arguments));
@@ -254,7 +254,7 @@ static void refused(aclrtFuncHandle scale, float *x, float *y, aclrtStream strea
 
 static aclrtFuncHandle struck;
 static uint32_t told_code;
-static void told(aclrtExceptionInfo *info) {
+static void on_exception(aclrtExceptionInfo *info) {
     told_code = aclrtGetErrorCodeFromExceptionInfo(info);
     (void)aclrtGetFuncHandleFromExceptionInfo(info, &struck);
 }
@@ -277,7 +277,7 @@ void tile_cases(void) {
     refused(scale, x, y, stream);
     /* A kernel that leaves its tensor: the fault names it, and the stream goes on. */
     float *pair[2] = {x, y};
-    OK(aclrtSetExceptionInfoCallback(told));
+    OK(aclrtSetExceptionInfoCallback(on_exception));
     OK(aclrtLaunchKernelWithHostArgs(beyond, 1, stream, NULL, pair, sizeof pair, NULL, 0));
     IS(507015, aclrtSynchronizeStream(stream));
     HOLDS(says("beyond"));
