@@ -17,7 +17,7 @@ use pto_host::{
 };
 use pto_image_build::{BuilderSource, Built, Profile, Request, packages};
 use pto_native::field::FieldRuntime;
-use pto_native::{Builders, Failure, FailureKind, SharedDevice};
+use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_path_buf()
@@ -186,7 +186,7 @@ fn ranges_in_cpp_run_in_every_hosting_mode() {
     for ((hosting, variant), is_watched) in ways.flat_map(|way| [(way, false), (way, true)]) {
         let (aic, aiv, gm_bytes) = (4, 8, 512 << 20);
         let options = DeviceOptions { hosting, aic, aiv, gm_bytes };
-        let builders = Builders::default();
+        let builders = HostedBuilders::default();
         let sim = Device::open_sim(options, builders.clone());
         let mut sim = sim.unwrap_or_else(|error| panic!("{error}"));
         sim.register_library().expect("the library registers");
@@ -439,7 +439,7 @@ fn a_plugin_with_shapes_and_recordings_runs_on_the_simulator() {
     std::fs::write(file("orchestrate.cpp"), ORCHESTRATION_CPP).expect("a file");
     shared_object(&file("orchestrate.cpp"), &file("orchestrate.so"));
     shared_object(&shapes_cpp(), &file("shapes.so"));
-    let builders = Builders::default();
+    let builders = HostedBuilders::default();
     let sim = Device::open_sim(DeviceOptions::default(), builders.clone());
     let mut sim = sim.unwrap_or_else(|error| panic!("{error}"));
     sim.register_library().expect("the library registers");
@@ -482,7 +482,7 @@ fn plugins_are_builders_of_an_image() {
     random_dag(&mut device);
     tensors(&mut device);
     // Builders that other languages register are for the simulator.
-    let shared = SharedDevice::over(device, Builders::default());
+    let shared = SharedDevice::over(device, HostedBuilders::default());
     let refused = shared.takes_builders().unwrap_err();
     assert!(
         refused.is(FailureKind::BUILDER_NOT_FOR_DEVICE) && refused.remedy.contains("--builder")

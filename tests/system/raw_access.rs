@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pto_host::abi::{Fault, GmAddr, RuntimeVariant};
 use pto_host::{Device, DeviceOptions, RunControl, RunOptions};
 use pto_native::field::FieldRuntime;
-use pto_native::{Builders, Failure, FailureKind, SharedDevice};
+use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice};
 use tempfile::TempDir;
 
 use crate::plugins::{ORCHESTRATION_CPP, shared_object};
@@ -72,7 +72,7 @@ impl Rig {
     /// A device with a table of the numbers 2 to 11.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let builders = Builders::default();
+        let builders = HostedBuilders::default();
         let device = Device::open_sim(DeviceOptions::default(), builders.clone());
         let device = SharedDevice::over(device.expect("a device"), builders);
         let numbers: Vec<u8> = (2_u16..12).flat_map(u16::to_le_bytes).collect();

@@ -155,7 +155,7 @@ pub unsafe extern "C" fn pto_register_builder(
         let program = program.ok_or_else(null)?;
         device.takes_builders()?;
         let user = user.expose_provenance();
-        let watched = Watched::asked_for(device.memory(), name)?;
+        let watched = Watched::from_environment(device.memory(), name)?;
         let registered = Registered { program, user, device: Arc::downgrade(&device), watched };
         device.builders().insert(name, Arc::new(move |graph| registered.build(graph)));
         Ok(())

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use pto_host::abi::CoreKind;
 use pto_host::{Device, Hosting, VirtDeviceOptions};
-use pto_native::{Builders, Failure, SharedDevice};
+use pto_native::{Failure, HostedBuilders, SharedDevice};
 
 use crate::argument::{input, invalid, output, put, text};
 use crate::error::{answer, answer_to};
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn pto_device_open(
         };
         let opened = match name {
             "a2a3sim" => SharedDevice::open_sim(simulator(options)?)?,
-            "virt" => SharedDevice::over(open_virt(options)?, Builders::default()),
+            "virt" => SharedDevice::over(open_virt(options)?, HostedBuilders::default()),
             _ => {
                 let message = format!("there is no device \"{name}\"; there are a2a3sim and virt");
                 return Err(invalid(message));

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use pto_native::stitch::{Number, Request};
+use pto_native::stitch::{Number, RunRequest};
 
 use crate::argument::{invalid, text, values};
 use crate::error::answer;
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn pto_program_run(
         let numbers = unsafe { values(numbers, number_count.into(), "numbers") }?;
         // SAFETY: as above.
         let asked = unsafe { values(outputs.cast_const(), output_count.into(), "outputs") }?;
-        let mut request = Request::default();
+        let mut request = RunRequest::default();
         for one in tensors {
             // SAFETY: as above.
             let name = unsafe { text(one.name, "tensors.name") }?;

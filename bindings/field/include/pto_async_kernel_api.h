@@ -27,7 +27,7 @@ namespace pto2 {
 namespace detail {
 // The task fails with this code.
 inline void defer_error(const AsyncCtx &ctx, int32_t code) { *ctx.completion_error_code = code; }
-// What was registered is seen by the runtime as it stands: there is nothing to write back.
+// The runtime reads what was registered directly: there is nothing to write back.
 inline void defer_flush(const AsyncCtx &) { std::atomic_thread_fence(std::memory_order_release); }
 }  // namespace detail
 }  // namespace pto2
@@ -57,11 +57,11 @@ inline void save_expected_notification_counter(const AsyncCtx &ctx, Counter *cou
 // Raises or writes a counter, also one of another device. Operations are named as PTO-ISA's NotifyOp; 0 adds, others write.
 template <typename Counter, typename Operation>
 inline void send_notification(Counter *counter, int32_t value, Operation operation) {
-    int32_t *place = reinterpret_cast<int32_t *>(const_cast<typename std::remove_cv<Counter>::type *>(counter));
+    int32_t *address = reinterpret_cast<int32_t *>(const_cast<typename std::remove_cv<Counter>::type *>(counter));
     if (operation == Operation::AtomicAdd) {
-        __atomic_fetch_add(place, value, __ATOMIC_RELEASE);
+        __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
     } else {
-        __atomic_store_n(place, value, __ATOMIC_RELEASE);
+        __atomic_store_n(address, value, __ATOMIC_RELEASE);
     }
 }
 

@@ -197,7 +197,7 @@ public:
         }
     }
 
-    // Tasks that this one waits for beside those that its tensors say; 0 takes them back.
+    // Tasks that this one waits for in addition to the producers of its tensors; 0 takes them back.
     void set_dependencies(const PTO2TaskId *ids, uint32_t count) {
         if (count != 0 && dependency_count_ != 0) {
             return set_error("set_dependencies was called twice: call it once, with all tasks");
@@ -300,7 +300,7 @@ public:
     // For the makers of arguments.
     void push_tensor(const void *what, TensorArgType tag) {
         if (scalar_count_ != 0) {
-            return set_error("a tensor was added behind a scalar: add all tensors first");
+            return set_error("a tensor was added after a scalar: add all tensors first");
         }
         if (tensor_count_ == TENSORS) {
             return set_error("too many tensors");

@@ -9,7 +9,7 @@
 
 #include "tensor.h"
 
-// Where in the program a call stands.
+// Where in the program a call is.
 struct pto_field_place {
     const char *file;
     int32_t line;
@@ -43,10 +43,10 @@ struct pto_field_task {
     int32_t blocks;
     int32_t timing_slot;  // negative: none
     uint32_t flags;       // pto_field_flag
-    // A bit for each argument that is marked for a dump, tensors first; bit 48 + n: the name of scalar n stands for several.
+    // A bit for each argument that is marked for a dump, tensors first; bit 48 + n: the name of scalar n covers several.
     uint64_t dump;
     pto_field_place place;
-    // A bit for each word of the kernel's arguments that is a scalar; 0: the scalars stand behind the tensors.
+    // A bit for each word of the kernel's arguments that is a scalar; 0: the scalars follow the tensors.
     uint32_t scalar_words;
     uint32_t reserved;
 };

@@ -1,4 +1,4 @@
-// What a kernel tells of its instructions, for the counters of pmu.csv. Kernels with PTO-ISA need not call it: the header
+// How a kernel reports its instructions, for the counters of pmu.csv. Kernels with PTO-ISA need not call it: the header
 // `pto/cpu/trace.hpp` of the Python package, in front of PTO-ISA's, does it. Other kernels may.
 #ifndef PTO_FIELD_COUNTERS_H
 #define PTO_FIELD_COUNTERS_H
@@ -33,7 +33,7 @@ struct pto_field_instruction {
 };
 
 #ifdef PTO_FIELD_DEVICE
-// Nobody counts on a device.
+// On a device nothing is counted.
 static inline bool pto_field_counts(void) { return false; }
 static inline void pto_field_count(const pto_field_instruction &) {}
 #else

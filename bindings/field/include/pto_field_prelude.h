@@ -18,7 +18,7 @@ struct pto_field_sim_ops {
     void (*raise)(uint32_t mode, uint32_t flag);
     void (*wait)(uint32_t flag);
     // From version 3 on.
-    void (*look)(uint64_t place, uint64_t value);
+    void (*look)(uint64_t address, uint64_t value);
 };
 
 #ifdef PTO_FIELD_DEVICE
@@ -31,7 +31,7 @@ void pto_field_device_raise(uint32_t mode, uint32_t flag);
 void pto_field_device_wait(uint32_t flag);
 }
 static inline uint64_t get_sys_cnt(void) { return pto_field_device_ticks(); }
-// Each core runs by itself there: who waits keeps nobody from running.
+// Each core runs by itself there: a core that waits keeps no other core from running.
 static inline void pto_field_look(const volatile void *, uint64_t) {}
 #else
 extern "C" {
@@ -50,24 +50,24 @@ __attribute__((weak, visibility("default"), used)) void *pto_sim_get_pipe_shared
 // The clock of a core, in ticks of 20 ns.
 static inline uint64_t get_sys_cnt(void) { return pto_field_sim_table == nullptr ? 0 : pto_field_sim_table->ticks(); }
 
-// Tells the runtime that the kernel has looked at a word which others may write. A kernel that does nothing else waits: where no other kernel can run
+// Reports to the runtime that the kernel has looked at a word which others may write. A kernel that does nothing else waits: where no other kernel can run
 // meanwhile, the run ends there, and names the hosting mode that it needs.
-static inline void pto_field_look(const volatile void *place, uint64_t value) {
+static inline void pto_field_look(const volatile void *address, uint64_t value) {
     if (pto_field_sim_table != nullptr && pto_field_sim_table->version >= 3) {
-        pto_field_sim_table->look(reinterpret_cast<uint64_t>(place), value);
+        pto_field_sim_table->look(reinterpret_cast<uint64_t>(address), value);
     }
 }
 #endif
 
 // Stores and loads that pass the cache.
 template <typename T>
-static inline void st_dev(T value, T *place, int64_t offset = 0) {
-    __atomic_store(reinterpret_cast<T *>(reinterpret_cast<char *>(place) + offset), &value, __ATOMIC_RELEASE);
+static inline void st_dev(T value, T *address, int64_t offset = 0) {
+    __atomic_store(reinterpret_cast<T *>(reinterpret_cast<char *>(address) + offset), &value, __ATOMIC_RELEASE);
 }
 template <typename T>
-static inline T ld_dev(const T *place, int64_t offset = 0) {
+static inline T ld_dev(const T *address, int64_t offset = 0) {
     T value;
-    const T *from = reinterpret_cast<const T *>(reinterpret_cast<const char *>(place) + offset);
+    const T *from = reinterpret_cast<const T *>(reinterpret_cast<const char *>(address) + offset);
     __atomic_load(from, &value, __ATOMIC_ACQUIRE);
     uint64_t seen = 0;
     __builtin_memcpy(&seen, &value, sizeof value < sizeof seen ? sizeof value : sizeof seen);
@@ -75,13 +75,13 @@ static inline T ld_dev(const T *place, int64_t offset = 0) {
     return value;
 }
 
-// A line goes out of the cache: whoever waits for a word of it does that before each look. PTO-ISA's simulator has functions of this name, which
+// A line goes out of the cache: a kernel that waits for a word of it does that before each look. PTO-ISA's simulator has functions of this name, which
 // take any pointer and do nothing; these fit better.
 template <typename T, typename... More>
 static inline void dcci(T *line, int, More...) {
-    const uint64_t place = reinterpret_cast<uint64_t>(line) & ~static_cast<uint64_t>(3);
-    if (place != 0) {
-        pto_field_look(line, __atomic_load_n(reinterpret_cast<const uint32_t *>(place), __ATOMIC_ACQUIRE));
+    const uint64_t address = reinterpret_cast<uint64_t>(line) & ~static_cast<uint64_t>(3);
+    if (address != 0) {
+        pto_field_look(line, __atomic_load_n(reinterpret_cast<const uint32_t *>(address), __ATOMIC_ACQUIRE));
     }
 }
 

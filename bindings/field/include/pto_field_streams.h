@@ -172,7 +172,7 @@ typedef enum {
     PTO2_NUM_WORKER_TYPES = 4,
 } PTO2WorkerType;
 
-// Programs hand it on. What they call stands in pto_field_ops.
+// Programs pass it on. The functions that they call are in pto_field_ops.
 struct PTO2Runtime {
     const void *reserved;
 };
@@ -316,7 +316,7 @@ __attribute__((weak, visibility("default"), used)) void pto_field_enter(void (*e
         entry(&runtime, words.data(), static_cast<int>(words.size()), 1, 0);
     });
 }
-// How many words the program expects. The runtime counts tensors and scalars, of which a program has half a word of each tensor: what is missing is told there.
+// How many words the program expects. The runtime counts tensors and scalars, of which a program has half a word of each tensor: a missing word is an error there.
 __attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(PTO2OrchestrationConfig (*config)(uint64_t *, int),
                                                                               const ChipTensor *tensors, uint32_t tensor_count,
                                                                               const uint64_t *scalars, uint32_t scalar_count) {

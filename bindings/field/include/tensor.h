@@ -108,7 +108,7 @@ struct alignas(64) ChipTensor {
     uint32_t strides[5];  // elements
     uint32_t reserved[9];
 
-    // Dimensions that stand in the arrays, also where `ndims` says more.
+    // Dimensions that the arrays hold, also where `ndims` says more.
     uint32_t dims() const { return ndims <= 5 ? ndims : 5; }
     // No tensor has more than five dimensions; what says so has no elements.
     uint64_t numel() const {
@@ -122,7 +122,7 @@ struct alignas(64) ChipTensor {
         return count;
     }
     uint64_t nbytes() const { return numel() * get_element_size(dtype); }
-    // Elements from the first one of the view to behind its last one.
+    // Elements from the first one of the view to the one after its last.
     uint64_t extent_elem() const {
         if (ndims > 5) {
             return 0;

@@ -10,19 +10,19 @@ use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{DependencyMode, StreamBuilder, TensorView};
 use pto_host::timeline::Trace;
 
-use crate::codes::{Code, FieldError};
-use crate::diary::Diary;
+use crate::codes::{ErrorCode, FieldError};
 use crate::frames::Frames;
-use crate::limits::Limits;
-use crate::loaded::Loaded;
+use crate::limits::RingLimits;
+use crate::loaded::LoadedCallable;
 use crate::options::EdgeRule;
 use crate::outputs::Outputs;
 use crate::races::Races;
 use crate::recordings::Recordings;
 use crate::rule::Writers;
-use crate::scopes::{Ids, Known, MAX_DEPTH, Scopes};
-use crate::shared::Shared;
-use crate::wire::{ChipTensor, NO_TASK, Place};
+use crate::run_log::RunLog;
+use crate::scopes::{Ids, MAX_DEPTH, Scopes, TaskStatus};
+use crate::shared::SharedState;
+use crate::wire::{ChipTensor, NO_TASK, SourceLocation};
 
 /// Depths of scopes that have a heap of their own; deeper scopes share the last one.
 pub(crate) const HEAPS: usize = 4;
@@ -37,16 +37,16 @@ pub struct LogLine {
     /// What it says.
     pub text: String,
     /// File and line.
-    pub place: String,
+    pub location: String,
 }
 
 /// See the file.
 pub(crate) struct Build {
-    pub(crate) callable: Arc<Loaded>,
-    pub(crate) shared: Box<Shared>,
+    pub(crate) callable: Arc<LoadedCallable>,
+    pub(crate) shared: Box<SharedState>,
     /// What kernels find of all tasks of the run: `shared`, or in the memory of a device a `RunState`.
     pub(crate) state: *const c_void,
-    /// The tasks go to the device as lists, and nobody holds the device meanwhile.
+    /// The tasks go to the device as lists, and the device is not locked meanwhile.
     pub(crate) is_listed: bool,
     pub(crate) tensors: Vec<ChipTensor>,
     pub(crate) scalars: Vec<u64>,
@@ -60,13 +60,13 @@ pub(crate) struct Build {
     pub(crate) ids: Ids,
     pub(crate) writers: Writers,
     /// The field's limits, if they are asked for, or if what differs from the field is to be said.
-    pub(crate) limits: Option<Limits>,
+    pub(crate) limits: Option<RingLimits>,
     /// Where the rules differ, if that is asked for.
     pub(crate) races: Option<Races>,
     /// What the run did, if that is asked for.
-    pub(crate) diary: Option<Diary>,
+    pub(crate) run_log: Option<RunLog>,
     pub(crate) error: Option<FieldError>,
-    /// The engine's fault behind it.
+    /// The engine's fault that caused `error`.
     pub(crate) fault: Option<Fault>,
     pub(crate) log: Vec<LogLine>,
     pub(crate) notes: Vec<String>,
@@ -78,19 +78,19 @@ pub(crate) struct Build {
 unsafe impl Send for Build {}
 
 /// What a program runs on: its state, and the engine's stream.
-pub(crate) struct Seat<'s> {
+pub(crate) struct BuildContext<'s> {
     pub(crate) build: &'s mut Build,
     pub(crate) stream: &'s mut dyn StreamBuilder,
 }
 
-/// Where a call stands, as people read it.
-pub(crate) fn describe(place: &Place) -> String {
-    place.describe()
+/// The source location of a call, as text.
+pub(crate) fn describe(location: &SourceLocation) -> String {
+    location.describe()
 }
 
 /// A call's file without its folders, and its line.
-fn site_of(place: &Place) -> String {
-    let whole = place.describe();
+fn site_of(location: &SourceLocation) -> String {
+    let whole = location.describe();
     whole.rsplit('/').next().unwrap_or(&whole).to_owned()
 }
 
@@ -109,7 +109,7 @@ pub(crate) unsafe fn text_of(text: *const c_char) -> String {
 impl Build {
     /// Ends the run, unless it has ended; the first error counts.
     #[cold]
-    pub(crate) fn fail(&mut self, code: Code, detail: impl Into<String>) {
+    pub(crate) fn fail(&mut self, code: ErrorCode, detail: impl Into<String>) {
         if self.error.is_none() {
             self.error = Some(FieldError::new(code, detail));
         }
@@ -117,7 +117,7 @@ impl Build {
 
     /// Ends the run with a fault of the engine.
     #[cold]
-    pub(crate) fn fail_with(&mut self, fault: Fault, place: &Place, what: &str) {
+    pub(crate) fn fail_with(&mut self, fault: Fault, location: &SourceLocation, what: &str) {
         if self.error.is_some() {
             return;
         }
@@ -125,11 +125,11 @@ impl Build {
             Some(entry) => (entry.sentence, entry.remedy),
             None => ("A fault without a name.", ""),
         };
-        let mut code = Code::of_fault(fault);
-        if code == Code::FLOW_CONTROL_DEADLOCK && self.scopes.depth() > 0 {
-            code = Code::SCOPE_DEADLOCK;
+        let mut code = ErrorCode::of_fault(fault);
+        if code == ErrorCode::FLOW_CONTROL_DEADLOCK && self.scopes.depth() > 0 {
+            code = ErrorCode::SCOPE_DEADLOCK;
         }
-        let detail = format!("{}: {what}: {sentence}", describe(place));
+        let detail = format!("{}: {what}: {sentence}", describe(location));
         self.error = Some(FieldError {
             hint: format!("{} {remedy}", code.hint()),
             ..FieldError::new(code, detail)
@@ -147,25 +147,25 @@ impl Build {
         }
     }
 
-    /// The diary, with what the cores have kept, and the timeline of a run that ended well.
-    pub(crate) fn take_diary(&mut self, trace: Option<&Trace>) -> Option<Diary> {
-        let mut diary = self.diary.take()?;
+    /// The log of the run, with the spans and arguments that the cores have kept, and the timeline of a run that ended well.
+    pub(crate) fn take_run_log(&mut self, trace: Option<&Trace>) -> Option<RunLog> {
+        let mut run_log = self.run_log.take()?;
         let (mut spans, dumped) = self.shared.kept();
         for span in &mut spans {
-            if let Some(task) = diary.task(span.own) {
+            if let Some(task) = run_log.task(span.own) {
                 span.task = task.id;
                 span.func_id = task.kernels.get(usize::from(span.slot)).copied().unwrap_or(-1);
             }
         }
-        for note in diary.no_memory(&dumped.unreadable, "its contents are missing") {
+        for note in run_log.no_memory(&dumped.unreadable, "its contents are missing") {
             self.note(|| note);
         }
-        diary.finish(&spans, dumped, trace);
-        diary.set_rough(self.shared.rough());
-        for note in self.shared.shared_lines(&diary) {
+        run_log.finish(&spans, dumped, trace);
+        run_log.set_rough(self.shared.rough());
+        for note in self.shared.shared_lines(&run_log) {
             self.note(|| note);
         }
-        Some(diary)
+        Some(run_log)
     }
 
     /// Whether nothing is to be done any more.
@@ -175,33 +175,33 @@ impl Build {
     }
 }
 
-impl Seat<'_> {
-    pub(crate) fn open_scope(&mut self, is_manual: bool, place: &Place) {
+impl BuildContext<'_> {
+    pub(crate) fn open_scope(&mut self, is_manual: bool, location: &SourceLocation) {
         if self.build.is_over() {
             return;
         }
         let scopes = &self.build.scopes;
         if scopes.innermost().is_manual && !is_manual {
-            let detail = format!("{}: a scope AUTO within a scope MANUAL", describe(place));
-            return self.build.fail(Code::INVALID_ARGS, detail);
+            let detail = format!("{}: a scope AUTO within a scope MANUAL", describe(location));
+            return self.build.fail(ErrorCode::INVALID_ARGS, detail);
         }
         if scopes.depth() == MAX_DEPTH {
-            let detail = format!("{}: more than {MAX_DEPTH} scopes are open", describe(place));
-            return self.build.fail(Code::SCOPE_TASKS_OVERFLOW, detail);
+            let detail = format!("{}: more than {MAX_DEPTH} scopes are open", describe(location));
+            return self.build.fail(ErrorCode::SCOPE_TASKS_OVERFLOW, detail);
         }
         // Which edges there are is decided for each argument: all scopes of the engine derive theirs.
         let engine = if scopes.depth() + 1 < HEAPS {
             match self.stream.open_scope(DependencyMode::DERIVED) {
                 Ok(id) => Some(id),
-                Err(fault) => return self.build.fail_with(fault, place, "a scope"),
+                Err(fault) => return self.build.fail_with(fault, location, "a scope"),
             }
         } else {
             None
         };
         let mark = self.build.outputs.begin();
         self.build.scopes.open(engine, is_manual, mark);
-        if let Some(diary) = &mut self.build.diary {
-            diary.begin_scope(site_of(place));
+        if let Some(run_log) = &mut self.build.run_log {
+            run_log.begin_scope(site_of(location));
         }
         if let Some(limits) = &mut self.build.limits {
             limits.open_scope();
@@ -213,17 +213,17 @@ impl Seat<'_> {
             return;
         }
         let Some(scope) = self.build.scopes.close() else {
-            return self.build.fail(Code::INVALID_ARGS, "rt_scope_end: no scope is open");
+            return self.build.fail(ErrorCode::INVALID_ARGS, "rt_scope_end: no scope is open");
         };
         self.build.outputs.end(scope.mark);
-        if let Some(diary) = &mut self.build.diary {
-            diary.end_scope();
+        if let Some(run_log) = &mut self.build.run_log {
+            run_log.end_scope();
         }
         if let Some(limits) = &mut self.build.limits {
             limits.close_scope();
         }
         if let Some(Err(fault)) = scope.engine.map(|id| self.stream.close_scope(id)) {
-            let nowhere = Place { file: std::ptr::null(), line: 0, reserved: 0 };
+            let nowhere = SourceLocation { file: std::ptr::null(), line: 0, reserved: 0 };
             self.build.fail_with(fault, &nowhere, "the end of a scope");
         }
     }
@@ -232,35 +232,35 @@ impl Seat<'_> {
     pub(crate) fn view_of(
         &mut self,
         tensor: &ChipTensor,
-        place: &Place,
+        location: &SourceLocation,
         what: &dyn Fn() -> String,
     ) -> Result<Option<TensorView<'static>>, ()> {
         let Some(tag) = self.build.scopes.tag_of(tensor.owner) else {
             let detail =
-                format!("{}: {} is a tensor of a scope that has ended", describe(place), what());
-            self.build.fail(Code::INVALID_ARGS, detail);
+                format!("{}: {} is a tensor of a scope that has ended", describe(location), what());
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
             return Err(());
         };
-        if tensor.owner != NO_TASK && self.build.ids.find(tensor.owner) == Known::Not {
+        if tensor.owner != NO_TASK && self.build.ids.find(tensor.owner) == TaskStatus::Unknown {
             let (ring, local) = (tensor.owner >> 32 & 0xFF, tensor.owner & 0xFFFF_FFFF);
             let detail = format!(
                 "{}: {} says that task {local} of ring {ring} made it, and no such task was submitted",
-                describe(place),
+                describe(location),
                 what()
             );
-            self.build.fail(Code::INVALID_ARGS, detail);
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
             return Err(());
         }
         let (shape, element) = (tensor.shape(), crate::wire::element_of(tensor.dtype));
         let (Some(shape), Some(element)) = (shape, element) else {
             let detail = format!(
                 "{}: {} has {} dimensions and the data type {}: at most 5, and a DataType",
-                describe(place),
+                describe(location),
                 what(),
                 tensor.ndims,
                 tensor.dtype
             );
-            self.build.fail(Code::INVALID_ARGS, detail);
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
             return Err(());
         };
         if shape.contains(&0) {
@@ -271,15 +271,15 @@ impl Seat<'_> {
             return Ok(Some(view.tagged(tag)));
         }
         if tensor.bytes == 0 || tensor.address == 0 {
-            let detail = format!("{}: {} has no memory", describe(place), what());
-            self.build.fail(Code::INVALID_ARGS, detail);
+            let detail = format!("{}: {} has no memory", describe(location), what());
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
             return Err(());
         }
         self.build.note(|| {
             format!(
                 "{}: {} reaches beyond its buffer ({} elements of {} bytes from element {}, in {} bytes): a kernel that \
                  uses all of it writes or reads what is not its own",
-                describe(place), what(), tensor.extent, element.bytes(), tensor.start_offset, tensor.bytes
+                describe(location), what(), tensor.extent, element.bytes(), tensor.start_offset, tensor.bytes
             )
         });
         Ok(Some(crate::views::whole(tensor).tagged(tag)))

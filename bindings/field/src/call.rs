@@ -21,7 +21,7 @@ pub enum Role {
 
 /// Where an argument is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MemorySpace {
     /// In memory of the host: copied in before the run, and back after it.
     Host,
     /// In memory of the device, or in memory that stays where it is: used as it is.
@@ -40,7 +40,7 @@ pub struct Tensor<'a> {
     /// What the program does to it.
     pub role: Role,
     /// Where it is.
-    pub place: Place,
+    pub space: MemorySpace,
 }
 
 /// The arguments of a program.
@@ -53,7 +53,7 @@ pub struct Call<'a> {
 }
 
 /// A host buffer and its copy.
-struct Copy {
+struct HostCopy {
     host: *mut u8,
     bytes: usize,
     device: GmAddr,
@@ -61,13 +61,13 @@ struct Copy {
 }
 
 /// The tensors of a call where the device finds them. Copies are freed on drop.
-pub(crate) struct Placed<'m> {
+pub(crate) struct DeviceTensors<'m> {
     memory: &'m DeviceMemory,
     tensors: Vec<ChipTensor>,
-    copies: Vec<Copy>,
+    copies: Vec<HostCopy>,
 }
 
-impl<'m> Placed<'m> {
+impl<'m> DeviceTensors<'m> {
     /// Copies the host's tensors into the device's memory. Tensors at the same address share a copy.
     ///
     /// # Safety
@@ -80,7 +80,7 @@ impl<'m> Placed<'m> {
                 "{tensors} tensors and {scalars} scalars: a program takes at most 256 and 128"
             ));
         }
-        let mut placed = Self { memory, tensors: Vec::new(), copies: Vec::new() };
+        let mut arguments = Self { memory, tensors: Vec::new(), copies: Vec::new() };
         for (at, tensor) in call.tensors.iter().enumerate() {
             if tensor.shape.len() > MAX_DIMS || element_of(tensor.dtype).is_none() {
                 return refused(format!(
@@ -91,17 +91,17 @@ impl<'m> Placed<'m> {
             }
             let mut descriptor =
                 ChipTensor::dense(tensor.pointer.addr() as u64, tensor.dtype, tensor.shape);
-            if tensor.place == Place::Host && !descriptor.is_empty() {
+            if tensor.space == MemorySpace::Host && !descriptor.is_empty() {
                 if tensor.pointer.is_null() {
                     return refused(format!("tensor {at} is a null pointer"));
                 }
                 // SAFETY: the caller vouches for the pointer.
-                descriptor.address = unsafe { placed.copy(tensor, descriptor.bytes) }?.0;
+                descriptor.address = unsafe { arguments.copy(tensor, descriptor.bytes) }?.0;
             }
-            descriptor.address_space = u8::from(tensor.place == Place::Device);
-            placed.tensors.push(descriptor);
+            descriptor.address_space = u8::from(tensor.space == MemorySpace::Device);
+            arguments.tensors.push(descriptor);
         }
-        Ok(placed)
+        Ok(arguments)
     }
 
     /// # Safety
@@ -110,13 +110,13 @@ impl<'m> Placed<'m> {
         let host = tensor.pointer.cast::<u8>();
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let goes_back = tensor.role != Role::In;
-        let is_same = |copy: &&mut Copy| copy.host == host && copy.bytes == bytes;
+        let is_same = |copy: &&mut HostCopy| copy.host == host && copy.bytes == bytes;
         if let Some(copy) = self.copies.iter_mut().find(is_same) {
             copy.goes_back |= goes_back;
             return Ok(copy.device);
         }
         let device = self.memory.alloc(bytes as u64)?;
-        self.copies.push(Copy { host, bytes, device, goes_back });
+        self.copies.push(HostCopy { host, bytes, device, goes_back });
         // SAFETY: the caller vouches for the pointer.
         let from = unsafe { std::slice::from_raw_parts(host, bytes) };
         self.memory.copy_to_device(device, from)?;
@@ -131,7 +131,7 @@ impl<'m> Placed<'m> {
     /// Copies back what the program wrote.
     ///
     /// # Safety
-    /// As `new`; nobody else uses the memory.
+    /// As `new`; nothing else uses the memory meanwhile.
     pub(crate) unsafe fn finish(&self, memory: &DeviceMemory) -> Result<(), Failure> {
         for copy in self.copies.iter().filter(|copy| copy.goes_back) {
             // SAFETY: the caller vouches for the pointer.
@@ -142,7 +142,7 @@ impl<'m> Placed<'m> {
     }
 }
 
-impl Drop for Placed<'_> {
+impl Drop for DeviceTensors<'_> {
     fn drop(&mut self) {
         for copy in &self.copies {
             // It was allocated by us, and is freed once.

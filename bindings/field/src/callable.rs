@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::calls::OPS;
 use crate::core::{SIM_TABLE, SimTable};
-use crate::loaded::{DUMMY, Loaded, LoadedKernel, ON_DEVICE};
+use crate::loaded::{DUMMY, LoadedCallable, LoadedKernel, ON_DEVICE};
 use crate::wire::Ops;
 
 /// Machine code, linked as a shared object.
@@ -27,7 +27,7 @@ pub enum ObjectCode<'a> {
 }
 
 impl ObjectCode<'_> {
-    /// Whether it is the same file, or the same bytes at the same place.
+    /// Whether it is the same file, or the same bytes at the same address.
     fn is_same(self, other: ObjectCode<'_>) -> bool {
         match (self, other) {
             (Self::Path(one), ObjectCode::Path(other)) => one == other,
@@ -54,7 +54,7 @@ pub struct KernelCode<'a> {
 
 /// What a program is loaded from.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct ProgramSource<'a> {
     /// The orchestration.
     pub orchestration: ObjectCode<'a>,
     /// Its entry, `aicpu_orchestration_entry` by convention.
@@ -67,14 +67,14 @@ pub struct Source<'a> {
 
 /// A program that can be run, again and again.
 #[derive(Clone)]
-pub struct Callable(pub(crate) Arc<Loaded>);
+pub struct Callable(pub(crate) Arc<LoadedCallable>);
 
 impl Callable {
     /// Loads a program. Its constructors run, and it is trusted as any code of this process.
     ///
     /// # Errors
     /// `LOAD_FAILED`, `SYMBOL_MISSING`; `INVALID_ARGUMENT` for a func id that is above 1022 or used twice.
-    pub fn load(source: &Source<'_>) -> Result<Self, Failure> {
+    pub fn load(source: &ProgramSource<'_>) -> Result<Self, Failure> {
         static SERIALS: AtomicU64 = AtomicU64::new(1);
         let (bytes, name) = read(source.orchestration, "the orchestration")?;
         let orchestration = SharedObject::from_bytes(&bytes, &name)?;
@@ -88,7 +88,7 @@ impl Callable {
         for kernel in source.kernels {
             add(&mut kernels, &mut objects, kernel)?;
         }
-        let loaded = Loaded {
+        let loaded = LoadedCallable {
             serial: SERIALS.fetch_add(1, Ordering::Relaxed),
             enter,
             entry,
@@ -130,21 +130,21 @@ fn kernel_object(code: ObjectCode<'_>, what: &str) -> Result<&'static SharedObje
     }
     let object: &'static SharedObject =
         Box::leak(Box::new(SharedObject::from_bytes(&bytes, &name)?));
-    if let Some(place) = object.symbol("pto_field_sim_table") {
+    if let Some(pointer) = object.symbol("pto_field_sim_table") {
         // SAFETY: the prelude defines this symbol as a pointer to the table.
-        unsafe { place.cast::<*const SimTable>().write(&raw const SIM_TABLE) };
+        unsafe { pointer.cast::<*const SimTable>().write(&raw const SIM_TABLE) };
     }
     loaded.insert(key, object);
     Ok(object)
 }
 
 fn bind_orchestration(object: &SharedObject) -> Result<(), Failure> {
-    let Some(place) = object.symbol("pto_field_ops") else {
+    let Some(pointer) = object.symbol("pto_field_ops") else {
         let message = format!("{} does not include pto_orchestration_api.h", object.name());
         return Err(Failure::new(FailureKind::SYMBOL_MISSING, message));
     };
     // SAFETY: the header defines this symbol as a pointer to the table.
-    unsafe { place.cast::<*const Ops>().write(&raw const OPS) };
+    unsafe { pointer.cast::<*const Ops>().write(&raw const OPS) };
     Ok(())
 }
 

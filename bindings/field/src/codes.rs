@@ -8,12 +8,12 @@ macro_rules! codes {
     ($( $number:literal $name:ident: $hint:literal; )+) => {
         /// What ended a run.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Code(
+        pub struct ErrorCode(
             /// Its number.
             pub u32,
         );
 
-        impl Code {
+        impl ErrorCode {
             $(
                 #[doc = $hint]
                 pub const $name: Self = Self($number);
@@ -53,7 +53,7 @@ codes! {
     104 READY_QUEUE_OVERFLOW: "More tasks are ready than the queue holds.";
 }
 
-impl Code {
+impl ErrorCode {
     /// Whether the scheduler found it, and not the orchestration.
     #[must_use]
     pub const fn is_scheduler(self) -> bool {
@@ -88,7 +88,7 @@ impl Code {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// By their codes.
-    pub code: Code,
+    pub code: ErrorCode,
     /// What happened, and where.
     pub detail: String,
     /// What to do.
@@ -98,7 +98,7 @@ pub struct FieldError {
 impl FieldError {
     /// An error with the hint of its code.
     #[must_use]
-    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self { code, detail: detail.into(), hint: code.hint().to_owned() }
     }
 
@@ -122,12 +122,12 @@ impl fmt::Display for FieldError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Code, FieldError};
+    use super::{ErrorCode, FieldError};
     use pto_host::abi::Fault;
 
     #[test]
     fn faults_have_the_codes_of_the_field() {
-        let code = |fault| Code::of_fault(fault).0;
+        let code = |fault| ErrorCode::of_fault(fault).0;
         assert_eq!(code(Fault::STREAM_HEAP_RING), 2);
         assert_eq!(code(Fault::STREAM_SYNC_BLOCKS), 7);
         assert_eq!(code(Fault::STALL_CORE), 100);
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn lines_are_those_that_tests_match() {
-        let lines = FieldError::new(Code::SCHEDULER_TIMEOUT, "task 3").lines();
+        let lines = FieldError::new(ErrorCode::SCHEDULER_TIMEOUT, "task 3").lines();
         assert_eq!(lines[0], "sched_error_code=100");
         assert!(lines[1].starts_with("error detail: SCHEDULER_TIMEOUT"));
-        assert_eq!(FieldError::new(Code(42), "").lines()[0], "orch_error_code=42");
-        assert_eq!(Code(42).name(), "USER_DEFINED");
+        assert_eq!(FieldError::new(ErrorCode(42), "").lines()[0], "orch_error_code=42");
+        assert_eq!(ErrorCode(42).name(), "USER_DEFINED");
     }
 }

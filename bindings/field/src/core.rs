@@ -1,6 +1,6 @@
 //! What runs on a core: a function that takes a task's frame, and calls the program's kernel as it expects to be called.
 //!
-//! The engine calls [`on_cube`] or [`on_vector`] with the words of the task. The first word is the frame; the word behind the
+//! The engine calls [`on_cube`] or [`on_vector`] with the words of the task. The first word is the frame; the word after the
 //! arguments says which block it is. Kernels expect pointers to descriptors, then scalars, and two contexts in words 48 and 49.
 
 use std::cell::Cell;
@@ -12,36 +12,36 @@ use std::time::Instant;
 
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
-use pto_native::foreign::field::{Conditions, Frame, GLOBAL, LOCAL};
+use pto_native::foreign::field::{Conditions, GLOBAL, LOCAL, TaskFrame};
 
-use crate::counters::{Instruction, PipeCycles, Said, cost};
-use crate::flags::{Crew, Mode, Seat};
+use crate::counters::{CostLookup, Instruction, PipeCycles, cost};
+use crate::flags::{FlagMode, LaunchShape, TaskCore};
 use crate::lines::Before;
-use crate::shared::{Crash, Ran, Shared};
-use crate::watch::Look;
-use crate::wire::{ChipTensor, GlobalContext, LocalContext, Place, pointer_word};
+use crate::shared::{Crash, FinishedKernel, SharedState};
+use crate::watch::PolledWord;
+use crate::wire::{ChipTensor, GlobalContext, LocalContext, SourceLocation, pointer_word};
 
 /// How long a task waits for its conditions.
-const PATIENCE_S: u64 = 60;
+const CONDITION_TIMEOUT_S: u64 = 60;
 
 /// A kernel of a program.
 type Entry = unsafe extern "C" fn(*mut i64);
 
 /// The kernel that runs on this thread.
 #[derive(Clone, Copy)]
-struct Running {
-    shared: *const Shared,
+struct RunningKernel {
+    shared: *const SharedState,
     block: (u64, u32),
     lane: u32,
     used_pipes: bool,
     /// The task, and which of its kernels this is; null: none.
-    frame: *const Frame,
+    frame: *const TaskFrame,
     slot: usize,
     /// Blocks of the task.
     blocks: u32,
 }
 
-const NOTHING: Running = Running {
+const NOTHING: RunningKernel = RunningKernel {
     shared: std::ptr::null(),
     block: (0, 0),
     lane: 0,
@@ -52,8 +52,8 @@ const NOTHING: Running = Running {
 };
 
 thread_local! {
-    static RUNNING: Cell<Running> = const { Cell::new(NOTHING) };
-    /// What the kernel on this thread has told of its instructions; `None`: nothing.
+    static RUNNING: Cell<RunningKernel> = const { Cell::new(NOTHING) };
+    /// How long the pipes were busy with the instructions that the kernel on this thread has reported; `None`: it reported none.
     static COUNTED: Cell<Option<PipeCycles>> = const { Cell::new(None) };
 }
 
@@ -76,14 +76,14 @@ pub(crate) unsafe extern "C" fn on_vector(args: *const u64) {
 }
 
 /// # Safety
-/// As [`on_cube`]; `first` is the place of the kind's kernels in a frame.
+/// As [`on_cube`]; `first` is the index of the first kernel of this kind in a frame.
 unsafe fn run(args: *const u64, first: usize) {
     // SAFETY: a task of ours has its frame as the first word.
     let address = unsafe { args.read() };
-    let frame: *const Frame = std::ptr::with_exposed_provenance(pointer_word(address));
+    let frame: *const TaskFrame = std::ptr::with_exposed_provenance(pointer_word(address));
     // SAFETY: a frame lives until its task has retired.
     let task = unsafe { &*frame };
-    // SAFETY: the engine writes the block's word behind the arguments.
+    // SAFETY: the engine writes the block's word after the arguments.
     let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
     let block = BlockContext::of(word);
     let lane = if first == 0 { 0 } else { block.lane };
@@ -96,16 +96,17 @@ unsafe fn run(args: *const u64, first: usize) {
         return;
     }
     // SAFETY: the run's shared state lives as long as its tasks.
-    let shared = unsafe { &*task.shared.cast::<Shared>() };
-    let part = Part { frame, first, slot, entry, block, lane };
-    let Some(meetings) = shared.meetings().filter(|_| task.party > 1 || shared.hands_over) else {
+    let shared = unsafe { &*task.shared.cast::<SharedState>() };
+    let kernel = TaskKernel { frame, first, slot, entry, block, lane };
+    let Some(meetings) = shared.meetings().filter(|_| task.party > 1 || shared.runs_detached)
+    else {
         // SAFETY: the task has not completed.
-        return unsafe { part.run() };
+        return unsafe { kernel.run() };
     };
     let group = (task.task, (!task.starts_at_once).then_some(block.block));
     let run = move || {
-        // SAFETY: the task completes behind the last kernel of the group, which waits for the others.
-        unsafe { { part }.run() }
+        // SAFETY: the task completes after the last kernel of the group, which waits for the others.
+        unsafe { { kernel }.run() }
     };
     if task.party == 1 {
         return call(shared, task, run);
@@ -114,29 +115,29 @@ unsafe fn run(args: *const u64, first: usize) {
         call(shared, task, move || {
             if let Err(error) = together() {
                 // SAFETY: as above.
-                tell_no_thread(unsafe { { part }.shared() }, &error);
+                report_no_thread(unsafe { { kernel }.shared() }, &error);
             }
         });
     }
 }
 
 /// Calls what is left of a task's kernels, on a thread of its own where the machine goes on meanwhile.
-fn call(shared: &Shared, task: &Frame, kernel: impl FnOnce() + Send + 'static) {
-    if !shared.hands_over {
+fn call(shared: &SharedState, task: &TaskFrame, kernel: impl FnOnce() + Send + 'static) {
+    if !shared.runs_detached {
         return kernel();
     }
-    match crate::handed::run(kernel) {
+    match crate::kernel_thread::run(kernel) {
         Ok(true) => {
-            let place = Place { file: task.file, line: task.line, reserved: 0 };
-            shared.goes_on(place.describe());
+            let location = SourceLocation { file: task.file, line: task.line, reserved: 0 };
+            shared.goes_on(location.describe());
         }
         Ok(false) => (),
-        Err(error) => tell_no_thread(shared, &error),
+        Err(error) => report_no_thread(shared, &error),
     }
 }
 
 #[cold]
-fn tell_no_thread(shared: &Shared, error: &std::io::Error) {
+fn report_no_thread(shared: &SharedState, error: &std::io::Error) {
     shared.crashed(Crash {
         what: format!("no thread could be started for a kernel that may wait: {error}"),
         hint: "Raise the limit of threads (`ulimit -u`, or that of the container), or open the device with hosting mode `threads`.",
@@ -145,9 +146,9 @@ fn tell_no_thread(shared: &Shared, error: &std::io::Error) {
 
 /// A kernel that is to be called.
 #[derive(Clone, Copy)]
-struct Part {
-    frame: *const Frame,
-    /// The place of the kind's kernels.
+struct TaskKernel {
+    frame: *const TaskFrame,
+    /// The index of the first kernel of this kind in the frame.
     first: usize,
     slot: usize,
     entry: usize,
@@ -156,18 +157,18 @@ struct Part {
 }
 
 // SAFETY: a frame is only read once it is written, and lives until its task has retired.
-unsafe impl Send for Part {}
+unsafe impl Send for TaskKernel {}
 
-impl Part {
+impl TaskKernel {
     /// What the tasks of its run share.
     ///
     /// # Safety
     /// Its task has not completed.
-    unsafe fn shared<'r>(self) -> &'r Shared {
+    unsafe fn shared<'r>(self) -> &'r SharedState {
         // SAFETY: the caller vouches for it.
         let task = unsafe { &*self.frame };
         // SAFETY: the run's shared state lives as long as its tasks.
-        unsafe { &*task.shared.cast::<Shared>() }
+        unsafe { &*task.shared.cast::<SharedState>() }
     }
 
     /// Calls the kernel on this thread.
@@ -179,7 +180,7 @@ impl Part {
         // SAFETY: the caller vouches for it.
         let task = unsafe { &*frame };
         // SAFETY: the run's shared state lives as long as its tasks.
-        let shared = unsafe { &*task.shared.cast::<Shared>() };
+        let shared = unsafe { &*task.shared.cast::<SharedState>() };
         let mut conditions = Conditions::new();
         let local = LocalContext {
             block_idx: i32::try_from(block.block).unwrap_or(i32::MAX),
@@ -191,13 +192,13 @@ impl Part {
             reserved: 0,
             dma_workspace: [0; 2],
         };
-        // SAFETY: the frame stands there with what belongs to it.
-        let mut words = unsafe { Frame::words(frame) };
+        // SAFETY: the task has not completed, so its frame, tensors and scalars are alive.
+        let mut words = unsafe { TaskFrame::words(frame) };
         words[LOCAL] = ((&raw const local).expose_provenance() as u64).cast_signed();
         words[GLOBAL] = ((&raw const global).expose_provenance() as u64).cast_signed();
         let blocks = block.blocks;
         let block = (task.task, block.block);
-        let running = Running { shared, block, lane, used_pipes: false, frame, slot, blocks };
+        let running = RunningKernel { shared, block, lane, used_pipes: false, frame, slot, blocks };
         let before = RUNNING.replace(running);
         let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
         // Where lines are looked for one kernel at a time runs.
@@ -210,7 +211,7 @@ impl Part {
             // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
             match unsafe { call_guarded_often(call_kernel, arguments, c"a kernel") } {
                 Ok(_) => complete(&conditions, shared),
-                Err(signal) => tell_crash(shared, task, entry, signal),
+                Err(signal) => report_crash(shared, task, entry, signal),
             }
         });
         if let Some((lines, before)) = shared.lines().zip(written) {
@@ -218,8 +219,8 @@ impl Part {
             lines.changed(task.task, block.1, &before);
         }
         if let Some(begin) = kept {
-            let place = self.first + lane as usize;
-            let ran = Ran { slot, place, block: block.1, pipes: COUNTED.get() };
+            let core = self.first + lane as usize;
+            let ran = FinishedKernel { slot, core, block: block.1, pipes: COUNTED.get() };
             shared.ends(task.task, ran, begin);
         }
         if let Some([least, most]) =
@@ -236,9 +237,9 @@ impl Part {
 }
 
 /// The descriptors of a task.
-fn tensors_of<'f>(frame: *const Frame, task: &Frame) -> &'f [ChipTensor] {
-    // SAFETY: a frame has so many behind it, for as long as its task has not retired.
-    unsafe { std::slice::from_raw_parts(Frame::tensors_of(frame), task.tensors.into()) }
+fn tensors_of<'f>(frame: *const TaskFrame, task: &TaskFrame) -> &'f [ChipTensor] {
+    // SAFETY: so many descriptors follow the frame until its task has retired.
+    unsafe { std::slice::from_raw_parts(TaskFrame::tensors_of(frame), task.tensors.into()) }
 }
 
 /// # Safety
@@ -252,14 +253,14 @@ unsafe extern "C" fn call_kernel(kernel: *mut c_void, words: *mut u64, _: c_int)
 }
 
 #[cold]
-fn tell_crash(shared: &Shared, task: &Frame, entry: usize, signal: &str) {
-    let place = Place { file: task.file, line: task.line, reserved: 0 };
+fn report_crash(shared: &SharedState, task: &TaskFrame, entry: usize, signal: &str) {
+    let location = SourceLocation { file: task.file, line: task.line, reserved: 0 };
     let number = task.task & 0x7FFF_FFFF;
     let kernel = symbol_at(entry);
     shared.crashed(Crash {
         what: format!(
             "{}: {kernel}, the kernel of task {number}, raised {signal}",
-            place.describe()
+            location.describe()
         ),
         hint: "Debug the kernel: compile it with -g -fsanitize=address, or without optimisation.",
     });
@@ -282,7 +283,7 @@ fn symbol_at(entry: usize) -> String {
 }
 
 /// Waits for what the kernel has registered for its completion.
-fn complete(conditions: &Conditions, shared: &Shared) {
+fn complete(conditions: &Conditions, shared: &SharedState) {
     let mut since = None;
     // SAFETY: the kernel has returned; the program says that it keeps the rules of kernels.
     let mut registered = unsafe { conditions.registered() };
@@ -293,14 +294,14 @@ fn complete(conditions: &Conditions, shared: &Shared) {
     // SAFETY: as above.
     let mut wait = || unsafe {
         conditions.wait(|condition, _| {
-            let is_alone = shared.runs_one && !shared.hands_over;
-            let look = Look { place: condition.address, value: 0 };
+            let is_alone = shared.runs_one && !shared.runs_detached;
+            let look = PolledWord { address: condition.address, value: 0 };
             if is_alone || shared.is_stuck(look) {
                 shared.waited_alone.store(true, Ordering::Relaxed);
                 return Err(Conditions::TIMEOUT);
             }
-            if since.get_or_insert_with(Instant::now).elapsed().as_secs() > PATIENCE_S {
-                let has_fewer_threads = !shared.has_own_threads && !shared.hands_over;
+            if since.get_or_insert_with(Instant::now).elapsed().as_secs() > CONDITION_TIMEOUT_S {
+                let has_fewer_threads = !shared.has_own_threads && !shared.runs_detached;
                 shared.waited_alone.store(has_fewer_threads, Ordering::Relaxed);
                 return Err(Conditions::TIMEOUT);
             }
@@ -332,59 +333,64 @@ pub(crate) static SIM_TABLE: SimTable =
     SimTable { version: 3, subblock, pipe, ticks, count, raise, wait, look };
 
 /// The kernel on this thread, if it is one of a task: its run, its task, its core and the others of it.
-fn core_of_task<'r>(running: &Running) -> Option<(&'r Shared, &'r Frame, Seat, Crew)> {
+fn core_of_task<'r>(
+    running: &RunningKernel,
+) -> Option<(&'r SharedState, &'r TaskFrame, TaskCore, LaunchShape)> {
     // SAFETY: null, or the shared state of the run whose kernel is on this thread.
     let shared = unsafe { running.shared.as_ref() }?;
     // SAFETY: null, or the frame of the task whose kernel is on this thread: it has not retired.
     let task = unsafe { running.frame.as_ref() }?;
     let slot = u8::try_from(running.slot).ok()?;
-    let seat = Seat { task: running.block.0, block: running.block.1, slot };
-    let crew = Crew { blocks: running.blocks.max(1), has: task.entries.map(|entry| entry != 0) };
-    Some((shared, task, seat, crew))
+    let core = TaskCore { task: running.block.0, block: running.block.1, slot };
+    let launch =
+        LaunchShape { blocks: running.blocks.max(1), has: task.entries.map(|entry| entry != 0) };
+    Some((shared, task, core, launch))
 }
 
-/// A flag that cannot come, or was raised for nobody, ends the run.
+/// Ends the run because a flag cannot come, or because no core takes it.
 #[cold]
-fn refuse_flag(shared: &Shared, task: &Frame, why: &str, hint: &'static str) {
-    let place = Place { file: task.file, line: task.line, reserved: 0 };
-    let what = format!("{}: a kernel of task {} {why}", place.describe(), task.task & 0x7FFF_FFFF);
+fn refuse_flag(shared: &SharedState, task: &TaskFrame, why: &str, hint: &'static str) {
+    let location = SourceLocation { file: task.file, line: task.line, reserved: 0 };
+    let what =
+        format!("{}: a kernel of task {} {why}", location.describe(), task.task & 0x7FFF_FFFF);
     shared.crashed(Crash { what, hint });
 }
 
 /// The kernel on this thread raises a flag for other cores.
 extern "C" fn raise(mode: u32, flag: u32) {
-    RUNNING.set(Running { used_pipes: true, ..RUNNING.get() });
-    let Some((shared, task, seat, crew)) = core_of_task(&RUNNING.get()) else { return };
-    let Some(mode) = Mode::of(mode) else {
+    RUNNING.set(RunningKernel { used_pipes: true, ..RUNNING.get() });
+    let Some((shared, task, core, launch)) = core_of_task(&RUNNING.get()) else { return };
+    let Some(mode) = FlagMode::of(mode) else {
         let why = format!("raises flag {flag} with mode {mode}: modes are 0 to 2, and 4");
         return refuse_flag(shared, task, &why, "Correct the word that the kernel raises.");
     };
-    let meets_all = mode == Mode::Task && crew.blocks > 1;
+    let meets_all = mode == FlagMode::Task && launch.blocks > 1;
     if meets_all && !task.starts_at_once && !shared.has_own_threads {
         let why = format!(
             "waits for the cores of all {} blocks, and here those that have not started cannot start meanwhile",
-            crew.blocks
+            launch.blocks
         );
         let hint = "Submit the task with launch_spec.set_require_sync_start(true), or open the device with hosting mode `threads`.";
         return refuse_flag(shared, task, &why, hint);
     }
-    shared.flags.raise(seat, crew, mode, flag);
+    shared.flags.raise(core, launch, mode, flag);
 }
 
 /// The kernel on this thread waits until a flag is raised for its core.
 extern "C" fn wait(flag: u32) {
-    RUNNING.set(Running { used_pipes: true, ..RUNNING.get() });
-    let Some((shared, task, seat, crew)) = core_of_task(&RUNNING.get()) else { return };
-    // Where lines are looked for, the kernels of a task run one behind the other.
+    RUNNING.set(RunningKernel { used_pipes: true, ..RUNNING.get() });
+    let Some((shared, task, core, launch)) = core_of_task(&RUNNING.get()) else { return };
+    // If shared lines are looked for, the kernels of a task run one after the other.
     let is_alone = !shared.has_own_threads && shared.meetings().is_none();
-    let nobody_comes = crew.cores() == 1 || is_alone;
-    let is_over =
-        || nobody_comes || shared.has_crashed() || shared.is_stuck_slowly(Look::flag(flag));
-    if shared.flags.wait(seat, flag, is_over) {
+    let is_never_raised = launch.cores() == 1 || is_alone;
+    let is_over = || {
+        is_never_raised || shared.has_crashed() || shared.is_stuck_slowly(PolledWord::flag(flag))
+    };
+    if shared.flags.wait(core, flag, is_over) {
         return;
     }
     let why = format!("waits for flag {flag}, which no core of its task raises");
-    let hint = if is_alone && crew.cores() > 1 {
+    let hint = if is_alone && launch.cores() > 1 {
         "Run it without the report of shared lines, which needs one kernel at a time."
     } else {
         "Raise the flag on a core of the same task: flags do not go from one task to another."
@@ -392,7 +398,7 @@ extern "C" fn wait(flag: u32) {
     refuse_flag(shared, task, &why, hint);
 }
 
-/// The kernel on this thread tells of an instruction.
+/// The kernel on this thread reports an instruction.
 ///
 /// # Safety
 /// The pointer is null, or all that it leads to is valid.
@@ -409,14 +415,14 @@ unsafe extern "C" fn count(instruction: *const Instruction) {
     let (name, operands) = unsafe { instruction.read() };
     let mut pipes = COUNTED.get().unwrap_or_default();
     match cost(name, operands) {
-        Said::Takes(cost) => {
+        CostLookup::Takes(cost) => {
             pipes.add(cost);
             if cost.is_rough {
                 shared.counts_roughly(name, true);
             }
         }
-        Said::Nothing => (),
-        Said::Unknown => shared.counts_roughly(name, false),
+        CostLookup::Nothing => (),
+        CostLookup::Unknown => shared.counts_roughly(name, false),
     }
     COUNTED.set(Some(pipes));
 }
@@ -427,7 +433,7 @@ extern "C" fn subblock() -> u32 {
 
 extern "C" fn pipe(key: u64, bytes: usize) -> *mut u64 {
     let running = RUNNING.get();
-    RUNNING.set(Running { used_pipes: true, ..running });
+    RUNNING.set(RunningKernel { used_pipes: true, ..running });
     // SAFETY: null, or the shared state of the run whose kernel is on this thread.
     match unsafe { running.shared.as_ref() } {
         Some(shared) => shared.pipe(running.block, key, bytes),
@@ -438,19 +444,19 @@ extern "C" fn pipe(key: u64, bytes: usize) -> *mut u64 {
 /// The clock of a core, in ticks of 20 ns.
 extern "C" fn ticks() -> u64 {
     let running = RUNNING.get();
-    look_at(&running, Look::CLOCK);
+    look_at(&running, PolledWord::CLOCK);
     // SAFETY: as above.
-    let nanoseconds = unsafe { running.shared.as_ref() }.map_or(0, Shared::now);
+    let nanoseconds = unsafe { running.shared.as_ref() }.map_or(0, SharedState::now);
     nanoseconds / 20
 }
 
 /// The kernel on this thread has looked at a word that others may write.
-extern "C" fn look(place: u64, value: u64) {
-    look_at(&RUNNING.get(), Look { place, value });
+extern "C" fn look(address: u64, value: u64) {
+    look_at(&RUNNING.get(), PolledWord { address, value });
 }
 
 /// Ends a kernel that waits for what no other kernel can do meanwhile.
-fn look_at(running: &Running, look: Look) {
+fn look_at(running: &RunningKernel, look: PolledWord) {
     // SAFETY: null, or the shared state of the run whose kernel is on this thread.
     let Some(shared) = (unsafe { running.shared.as_ref() }) else { return };
     if shared.is_stuck(look) {
@@ -459,14 +465,14 @@ fn look_at(running: &Running, look: Look) {
 }
 
 #[cold]
-fn refuse_wait(running: &Running, shared: &Shared, look: Look) {
+fn refuse_wait(running: &RunningKernel, shared: &SharedState, look: PolledWord) {
     if let Some((_, task, ..)) = core_of_task(running) {
-        let what = if look == Look::CLOCK { "the clock" } else { "memory" };
-        let place = Place { file: task.file, line: task.line, reserved: 0 };
+        let what = if look == PolledWord::CLOCK { "the clock" } else { "memory" };
+        let location = SourceLocation { file: task.file, line: task.line, reserved: 0 };
         shared.crashed(Crash {
             what: format!(
                 "{}: a kernel of task {} looks at {what} again and again, and all kernels that run wait: those that could write what they wait for have no thread here",
-                place.describe(),
+                location.describe(),
                 task.task & 0x7FFF_FFFF
             ),
             hint: if shared.lines().is_some() {

@@ -1,6 +1,6 @@
 //! How many cycles the pipes of a core are busy in a call of a kernel: the counters of `pmu.csv`.
 //!
-//! The simulator has no pipes. A kernel tells its instructions (`include/pto_field_counters.h`), and what each takes on the device is the cost
+//! The simulator has no pipes. A kernel reports its instructions (`include/pto_field_counters.h`), and what each takes on the device is the cost
 //! model of our own kernels ([`pto_aicore_kernels::cost`]). An instruction that the model does not know counts as a similar one, and
 //! has its name in the notes of the file.
 
@@ -12,7 +12,7 @@ use pto_aicore_kernels::cost::{
     product, transfer_bytes, vector_bytes,
 };
 
-/// A pipe of a core: its place in [`PipeCycles`].
+/// A pipe of a core: its index in [`PipeCycles`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pipe {
     /// Vector instructions.
@@ -60,20 +60,20 @@ mod memory {
     pub(super) const LEFT: u32 = 3;
     pub(super) const RIGHT: u32 = 4;
     pub(super) const SUMS: u32 = 5;
-    pub(super) const BESIDE: u32 = 6;
+    pub(super) const BIAS_AND_SCALES: u32 = 6;
 }
 
 /// `pto_field_operand` of the header.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(crate) struct Operand {
+pub(crate) struct InstructionOperand {
     pub(crate) memory: u32,
     pub(crate) element_bytes: u32,
     pub(crate) rows: u64,
     pub(crate) columns: u64,
 }
 
-impl Operand {
+impl InstructionOperand {
     const fn bytes(&self) -> u64 {
         self.rows.saturating_mul(self.columns).saturating_mul(self.element_bytes as u64)
     }
@@ -84,7 +84,7 @@ impl Operand {
 pub(crate) struct Instruction {
     name: *const c_char,
     length: u64,
-    operands: *const Operand,
+    operands: *const InstructionOperand,
     count: u64,
 }
 
@@ -93,7 +93,7 @@ impl Instruction {
     ///
     /// # Safety
     /// Both pointers are valid for what the structure says, as long as the answer lives.
-    pub(crate) unsafe fn read<'a>(&self) -> (&'a str, &'a [Operand]) {
+    pub(crate) unsafe fn read<'a>(&self) -> (&'a str, &'a [InstructionOperand]) {
         let within = |count: u64| usize::try_from(count).unwrap_or(0);
         if self.name.is_null() || self.operands.is_null() {
             return ("", &[]);
@@ -117,7 +117,7 @@ pub(crate) struct Cost {
 
 /// What the model says of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum CostLookup {
     /// It takes so long.
     Takes(Cost),
     /// No pipe is busy: addresses, shapes, waits.
@@ -131,18 +131,18 @@ const WITHOUT_A_PIPE: [&str; 6] =
     ["TASSIGN", "TSYNC", "TRESHAPE", "TSUBVIEW", "TPRINT", "TGET_SCALE_ADDR"];
 
 /// What an instruction takes on the device.
-pub(crate) fn cost(name: &str, operands: &[Operand]) -> Said {
+pub(crate) fn cost(name: &str, operands: &[InstructionOperand]) -> CostLookup {
     if WITHOUT_A_PIPE.contains(&name) {
-        return Said::Nothing;
+        return CostLookup::Nothing;
     }
     if name.starts_with("TMATMUL") || name.starts_with("TGEMV") {
         return product_of(operands);
     }
     let (Some(to), Some(from)) = (operands.first(), operands.get(1).or(operands.first())) else {
-        return Said::Unknown;
+        return CostLookup::Unknown;
     };
     let moved = |pipe: Pipe, bytes: u64, bandwidth: u64, is_rough: bool| {
-        Said::Takes(Cost { pipe, cycles: cycles(transfer_bytes(bytes, bandwidth)), is_rough })
+        CostLookup::Takes(Cost { pipe, cycles: cycles(transfer_bytes(bytes, bandwidth)), is_rough })
     };
     match (from.memory, to.memory) {
         (memory::GLOBAL, memory::UNIFIED) => moved(Pipe::Mte2, to.bytes(), GM_TO_UB, false),
@@ -151,14 +151,14 @@ pub(crate) fn cost(name: &str, operands: &[Operand]) -> Said {
         (memory::SUMS, memory::GLOBAL) => moved(Pipe::Fixpipe, from.bytes(), L0C_TO_GM, false),
         (memory::L1, memory::LEFT) => moved(Pipe::Mte1, to.bytes(), L1_TO_L0A, false),
         (memory::L1, memory::RIGHT) => moved(Pipe::Mte1, to.bytes(), L1_TO_L0B, false),
-        (memory::L1, memory::BESIDE) => moved(Pipe::Mte1, to.bytes(), L1_TO_L0B, true),
+        (memory::L1, memory::BIAS_AND_SCALES) => moved(Pipe::Mte1, to.bytes(), L1_TO_L0B, true),
         (memory::SUMS, _) => moved(Pipe::Fixpipe, from.bytes(), L0C_TO_GM, true),
         (memory::UNIFIED, memory::L1) => moved(Pipe::Mte3, from.bytes(), UB_TO_GM, true),
         (memory::UNIFIED, memory::UNIFIED) => {
-            let bytes = operands.iter().map(Operand::bytes).max().unwrap_or(0);
-            Said::Takes(vector(name, bytes))
+            let bytes = operands.iter().map(InstructionOperand::bytes).max().unwrap_or(0);
+            CostLookup::Takes(vector(name, bytes))
         }
-        _ => Said::Unknown,
+        _ => CostLookup::Unknown,
     }
 }
 
@@ -166,14 +166,14 @@ const fn cycles(picoseconds: u64) -> u64 {
     picoseconds.div_ceil(CYCLE_PS)
 }
 
-fn product_of(operands: &[Operand]) -> Said {
+fn product_of(operands: &[InstructionOperand]) -> CostLookup {
     let find = |memory: u32| operands.iter().find(|operand| operand.memory == memory);
     let (Some(left), Some(right)) = (find(memory::LEFT), find(memory::RIGHT)) else {
-        return Said::Unknown;
+        return CostLookup::Unknown;
     };
     let extents = [left.rows, left.columns, right.columns];
     let took = product(extents, left.element_bytes.into());
-    Said::Takes(Cost { pipe: Pipe::Cube, cycles: cycles(took), is_rough: false })
+    CostLookup::Takes(Cost { pipe: Pipe::Cube, cycles: cycles(took), is_rough: false })
 }
 
 /// The instructions of the device that a vector instruction is; without a name here it counts as a sum.
@@ -209,15 +209,15 @@ fn vector(name: &str, bytes: u64) -> Cost {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cost, Operand, Pipe, PipeCycles, Said, cost, memory};
+    use super::{Cost, CostLookup, InstructionOperand, Pipe, PipeCycles, cost, memory};
 
-    const fn tile(memory: u32, rows: u64, columns: u64) -> Operand {
-        Operand { memory, element_bytes: 4, rows, columns }
+    const fn tile(memory: u32, rows: u64, columns: u64) -> InstructionOperand {
+        InstructionOperand { memory, element_bytes: 4, rows, columns }
     }
 
-    fn takes(name: &str, operands: &[Operand]) -> Cost {
+    fn takes(name: &str, operands: &[InstructionOperand]) -> Cost {
         match cost(name, operands) {
-            Said::Takes(cost) => cost,
+            CostLookup::Takes(cost) => cost,
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -256,10 +256,10 @@ mod tests {
         let sorted = takes("TSORT32", &[vector, vector]);
         assert_eq!((sorted.pipe, sorted.cycles, sorted.is_rough), (Pipe::Vector, 8, true));
         let global = tile(memory::GLOBAL, 8, 8);
-        assert_eq!(cost("TPUT", &[global, global]), Said::Unknown);
-        assert_eq!(cost("TMATMUL", &[vector, vector]), Said::Unknown);
-        assert_eq!(cost("TSYNC", &[]), Said::Nothing);
-        assert_eq!(cost("TNEW", &[]), Said::Unknown);
+        assert_eq!(cost("TPUT", &[global, global]), CostLookup::Unknown);
+        assert_eq!(cost("TMATMUL", &[vector, vector]), CostLookup::Unknown);
+        assert_eq!(cost("TSYNC", &[]), CostLookup::Nothing);
+        assert_eq!(cost("TNEW", &[]), CostLookup::Unknown);
         let mut all = PipeCycles::default();
         all.add(sorted);
         all.add(sorted);

@@ -20,26 +20,26 @@ use pto_host::{
     Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement, RunControl, RunOptions,
     RunReport, StreamCapacities, TraceOptions, VirtDeviceOptions, Work,
 };
-use pto_native::{Builders, Failure, FailureKind, SharedDevice, call_guarded};
+use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice, call_guarded};
 
-use crate::build::{Build, HEAPS, Seat};
-use crate::call::{Call, Placed};
+use crate::build::{Build, BuildContext, HEAPS};
+use crate::call::{Call, DeviceTensors};
 use crate::callable::Callable;
 use crate::calls;
-use crate::codes::{Code, FieldError};
-use crate::diary::Diary;
+use crate::codes::{ErrorCode, FieldError};
 use crate::frames::Frames;
-use crate::limits::Limits;
+use crate::limits::RingLimits;
 use crate::listed::{self, State};
-use crate::loaded::Loaded;
+use crate::loaded::LoadedCallable;
 use crate::options::{CallOptions, Rings};
-use crate::outcome::Outcome;
+use crate::outcome::RunOutcome;
 use crate::outputs::Outputs;
 use crate::races::Races;
 use crate::recordings::Recordings;
 use crate::rule::Writers;
+use crate::run_log::RunLog;
 use crate::scopes::{Ids, Scopes};
-use crate::shared::{Shared, runs_one};
+use crate::shared::{SharedState, runs_one};
 use crate::wire::ChipTensor;
 
 /// The builder program that enters programs of the field.
@@ -51,12 +51,12 @@ const HEAP_BYTES: u64 = 256 << 20;
 /// Cores of their simulator: 8 clusters.
 const CLUSTERS: u32 = 8;
 
-type Waiting = Arc<Mutex<BTreeMap<u64, Box<Build>>>>;
+type WaitingBuilds = Arc<Mutex<BTreeMap<u64, Box<Build>>>>;
 
 /// How programs come to the device.
-enum Way {
+enum EntryMode {
     /// Its firmware enters them in this process, by their tickets.
-    Entered(Waiting),
+    Entered(WaitingBuilds),
     /// What they submit becomes lists of tasks.
     Listed,
 }
@@ -65,7 +65,7 @@ enum Way {
 pub struct FieldDevice {
     device: Arc<SharedDevice>,
     hosting: Hosting,
-    way: Way,
+    entry_mode: EntryMode,
     /// The program whose kernels are registered, and their ids.
     registered: Mutex<(u64, Vec<FuncId>)>,
     /// A word of GM that is zero.
@@ -97,7 +97,7 @@ impl FieldDevice {
     }
 
     /// Opens the emulated machine, with a firmware that expands lists of tasks, as the default one, and the blob of the kernels of a program: `pto fw build
-    /// --kernel`. A process has one such machine at a time, because its memory stands at the addresses that it has there.
+    /// --kernel`. A process has one such machine at a time, because its memory is mapped at the same addresses in this process.
     ///
     /// # Errors
     /// `IMAGE`, `VIRT`, `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the firmware expands no lists.
@@ -113,26 +113,34 @@ impl FieldDevice {
             return Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message));
         }
         // Each of its cores runs by itself.
-        Self::of(SharedDevice::over(device, Builders::default()), Hosting::Threads, Way::Listed)
+        Self::of(
+            SharedDevice::over(device, HostedBuilders::default()),
+            Hosting::Threads,
+            EntryMode::Listed,
+        )
     }
 
-    /// Runs programs on a device that is open, and whose kernels nobody else registers.
+    /// Runs programs on a device that is open, and for which this object alone registers kernels.
     ///
     /// # Errors
     /// `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the emulated machine is opened with [`open_virt`](Self::open_virt).
     pub fn over(device: Arc<SharedDevice>, hosting: Hosting) -> Result<Self, Failure> {
         device.takes_builders()?;
-        let waiting = Waiting::default();
+        let waiting = WaitingBuilds::default();
         let programs = Arc::clone(&waiting);
         device.builders().insert(BUILDER, Arc::new(move |graph| enter_ticket(&programs, graph)));
-        Self::of(device, hosting, Way::Entered(waiting))
+        Self::of(device, hosting, EntryMode::Entered(waiting))
     }
 
-    fn of(device: Arc<SharedDevice>, hosting: Hosting, way: Way) -> Result<Self, Failure> {
+    fn of(
+        device: Arc<SharedDevice>,
+        hosting: Hosting,
+        entry_mode: EntryMode,
+    ) -> Result<Self, Failure> {
         let zero = device.memory().alloc(64)?;
         device.memory().copy_to_device(zero, &[0; 64])?;
         let registered = Mutex::new((0, Vec::new()));
-        Ok(Self { device, hosting, way, registered, zero, tickets: AtomicU64::new(1) })
+        Ok(Self { device, hosting, entry_mode, registered, zero, tickets: AtomicU64::new(1) })
     }
 
     /// Its memory, usable during runs.
@@ -153,28 +161,28 @@ impl FieldDevice {
     /// `INVALID_ARGUMENT`: the hosting mode does not suit the options; `OUT_OF_MEMORY`; `CAPACITY`; `BUSY`.
     ///
     /// # Safety
-    /// The host pointers of the call's tensors are valid for their sizes, and nobody else uses this memory meanwhile.
+    /// The host pointers of the call's tensors are valid for their sizes, and nothing else uses this memory meanwhile.
     pub unsafe fn run(
         &self,
         callable: &Callable,
         call: &Call<'_>,
         options: &CallOptions,
         control: &RunControl,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         let options = &self.suited(options)?;
         let run = run_options(options);
         self.register(&callable.0)?;
-        if matches!(self.way, Way::Listed) {
+        if matches!(self.entry_mode, EntryMode::Listed) {
             listed::check_tensors(self.memory(), call.tensors)?;
         }
         // SAFETY: the caller vouches for the pointers.
-        let placed = unsafe { Placed::new(self.memory(), call) }?;
-        if let Some(error) = arguments_missing(&callable.0, &placed, call.scalars) {
-            return Ok(Outcome::refused(error));
+        let arguments = unsafe { DeviceTensors::new(self.memory(), call) }?;
+        if let Some(error) = arguments_missing(&callable.0, &arguments, call.scalars) {
+            return Ok(RunOutcome::refused(error));
         }
-        let mut build = self.build(&callable.0, &placed, call, options, &run);
-        let (result, build) = match &self.way {
-            Way::Entered(waiting) => {
+        let mut build = self.build(&callable.0, &arguments, call, options, &run);
+        let (result, build) = match &self.entry_mode {
+            EntryMode::Entered(waiting) => {
                 let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
                 held(waiting).insert(ticket, Box::new(build));
                 let work = Work::Stream { builder: BUILDER, orch_args: &[ticket] };
@@ -182,17 +190,17 @@ impl FieldDevice {
                 let build = held(waiting).remove(&ticket);
                 (result, build)
             }
-            Way::Listed => {
+            EntryMode::Listed => {
                 let state = State::new(self.memory().clone())?;
                 (build.state, build.is_listed) = (state.address().cast(), true);
                 build.frames = Frames::on(self.memory().clone());
-                let enter = |seat: &mut Seat<'_>| enter_program(seat);
+                let enter = |context: &mut BuildContext<'_>| enter_program(context);
                 let result = listed::run(&self.device, (&mut build, &state), &run, control, enter);
                 (result, Some(Box::new(build)))
             }
         };
         // SAFETY: the caller vouches for the pointers, and the run is over.
-        let copied = unsafe { placed.finish(self.memory()) };
+        let copied = unsafe { arguments.finish(self.memory()) };
         let outcome = outcome_of(result, build)?;
         copied?;
         Ok(outcome)
@@ -200,7 +208,7 @@ impl FieldDevice {
 
     /// The options with what they need; or why this hosting mode does not suit them.
     fn suited(&self, options: &CallOptions) -> Result<CallOptions, Failure> {
-        if matches!(self.way, Way::Listed) {
+        if matches!(self.entry_mode, EntryMode::Listed) {
             listed::check_options(options)?;
         }
         let mut options = options.clone();
@@ -217,7 +225,7 @@ impl FieldDevice {
     }
 
     /// Makes the program's kernels those of the device.
-    fn register(&self, program: &Loaded) -> Result<(), Failure> {
+    fn register(&self, program: &LoadedCallable) -> Result<(), Failure> {
         let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         if registered.0 == program.serial {
             return Ok(());
@@ -227,9 +235,9 @@ impl FieldDevice {
                 device.unregister_kernel(id)?;
             }
             registered.0 = 0;
-            let kernels = match &self.way {
-                Way::Listed => listed::kernels(program, &device.flashed_kernels())?,
-                Way::Entered(_) => match program.of_a_machine() {
+            let kernels = match &self.entry_mode {
+                EntryMode::Listed => listed::kernels(program, &device.flashed_kernels())?,
+                EntryMode::Entered(_) => match program.of_a_machine() {
                     None => program.registered(),
                     Some(name) => {
                         let message = format!(
@@ -251,8 +259,8 @@ impl FieldDevice {
 
     fn build(
         &self,
-        program: &Arc<Loaded>,
-        placed: &Placed<'_>,
+        program: &Arc<LoadedCallable>,
+        arguments: &DeviceTensors<'_>,
         call: &Call<'_>,
         options: &CallOptions,
         run: &RunOptions,
@@ -260,13 +268,13 @@ impl FieldDevice {
         let window = run.capacities.stream.window;
         let mut outputs = Outputs::default();
         let mark = outputs.begin();
-        let shared = Box::new(Shared::new(options, self.hosting));
+        let shared = Box::new(SharedState::new(options, self.hosting));
         Build {
             callable: Arc::clone(program),
             state: (&raw const *shared).cast(),
             is_listed: false,
             shared,
-            tensors: placed.tensors().to_vec(),
+            tensors: arguments.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
             rule: options.edges,
             cores: [CoreKind::AIC, CoreKind::AIV].map(|kind| self.device.cores(kind)),
@@ -277,7 +285,7 @@ impl FieldDevice {
             ids: Ids::new(window as usize),
             writers: Writers::default(),
             limits: limits_of(options),
-            diary: options.keeps.is_any().then(|| Diary::new(options.keeps, rings_of(run))),
+            run_log: options.keeps.is_any().then(|| RunLog::new(options.keeps, rings_of(run))),
             races: options.compares_rules.then(|| Races::new(window as usize)),
             error: None,
             fault: None,
@@ -289,10 +297,10 @@ impl FieldDevice {
     }
 }
 
-/// The limits that a program fails by, or those that it is told of.
-fn limits_of(options: &CallOptions) -> Option<Limits> {
-    let asked = options.their_limits.map(Limits::new);
-    asked.or_else(|| options.compares_rules.then(Limits::usual))
+/// The limits that a program fails by, or those that give a note.
+fn limits_of(options: &CallOptions) -> Option<RingLimits> {
+    let asked = options.their_limits.map(RingLimits::new);
+    asked.or_else(|| options.compares_rules.then(RingLimits::usual))
 }
 
 /// The options of the engine's run.
@@ -335,14 +343,18 @@ fn rings_of(run: &RunOptions) -> Rings {
 }
 
 /// The program expects more arguments than it gets.
-fn arguments_missing(program: &Loaded, placed: &Placed<'_>, scalars: &[u64]) -> Option<FieldError> {
+fn arguments_missing(
+    program: &LoadedCallable,
+    arguments: &DeviceTensors<'_>,
+    scalars: &[u64],
+) -> Option<FieldError> {
     let (expects, config) = program.expected?;
     type Expected =
         unsafe extern "C" fn(*mut c_void, *const ChipTensor, u32, *const u64, u32) -> i32;
     // SAFETY: the header defines the function with this signature.
     let expects = unsafe { std::mem::transmute::<*mut c_void, Expected>(expects.as_ptr()) };
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let tensors = placed.tensors();
+    let tensors = arguments.tensors();
     // SAFETY: the arguments hold as many as are said.
     let expected = unsafe {
         expects(
@@ -357,7 +369,7 @@ fn arguments_missing(program: &Loaded, placed: &Placed<'_>, scalars: &[u64]) -> 
     let expected = u64::try_from(expected).ok().filter(|expected| (given as u64) < *expected)?;
     let expected = Counted(expected, "argument");
     let detail = format!("{} expects {expected}, and gets {given}", program.name);
-    Some(FieldError { code: Code(1), ..FieldError::new(Code::INVALID_ARGS, detail) })
+    Some(FieldError { code: ErrorCode(1), ..FieldError::new(ErrorCode::INVALID_ARGS, detail) })
 }
 
 /// `pto_field_enter` of the header.
@@ -382,20 +394,23 @@ unsafe extern "C" fn enter(argument: *mut c_void, _: *mut u64, _: c_int) -> c_in
     0
 }
 
-fn held(waiting: &Waiting) -> MutexGuard<'_, BTreeMap<u64, Box<Build>>> {
+fn held(waiting: &WaitingBuilds) -> MutexGuard<'_, BTreeMap<u64, Box<Build>>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs the program of the ticket in the orchestration words.
-fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Result<(), BuildError> {
+fn enter_ticket(
+    waiting: &WaitingBuilds,
+    graph: &mut (dyn HostedBuilder + '_),
+) -> Result<(), BuildError> {
     let [ticket] = *graph.orch_args() else { return Err(BuildError::Failed(-1)) };
     let taken = held(waiting).remove(&ticket);
     let Some(mut build) = taken else { return Err(BuildError::Failed(-1)) };
     let Some(stream) = graph.as_stream() else { return Err(BuildError::Failed(-1)) };
-    let shared: *const Shared = &raw const *build.shared;
-    // SAFETY: it is of the build, in a box of its own, and what changes in it is atomic or behind a lock.
+    let shared: *const SharedState = &raw const *build.shared;
+    // SAFETY: it is of the build, in a box of its own, and its changing fields are atomics or under a lock.
     let shared = unsafe { &*shared };
-    shared.building(|| enter_program(&mut Seat { build: &mut build, stream }));
+    shared.building(|| enter_program(&mut BuildContext { build: &mut build, stream }));
     let error = build.fault.map(BuildError::Fault);
     let is_over = build.is_over();
     held(waiting).insert(ticket, build);
@@ -406,9 +421,9 @@ fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Resu
     }
 }
 
-fn enter_program(seat: &mut Seat<'_>) {
-    let program = Arc::clone(&seat.build.callable);
-    let (tensors, scalars) = (seat.build.tensors.clone(), seat.build.scalars.clone());
+fn enter_program(context: &mut BuildContext<'_>) {
+    let program = Arc::clone(&context.build.callable);
+    let (tensors, scalars) = (context.build.tensors.clone(), context.build.scalars.clone());
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let mut entered = Entered {
         // SAFETY: the header defines the function with this signature.
@@ -418,24 +433,25 @@ fn enter_program(seat: &mut Seat<'_>) {
         scalars: (scalars.as_ptr(), count(scalars.len())),
     };
     let argument = (&raw mut entered).cast();
-    let called = calls::with(seat, || {
+    let called = calls::with(context, || {
         // SAFETY: the argument lives; what the program holds when it raises a signal is its own.
         unsafe { call_guarded(enter, argument, &program.name) }
     });
     if let Err(signal) = called {
-        let number = seat.build.ids.next();
+        let number = context.build.ids.next();
         let detail =
             format!("{} raised {signal} after it had submitted {number} tasks", program.name);
-        seat.build.fail(Code::EXPLICIT_ORCH_FATAL, detail);
+        context.build.fail(ErrorCode::EXPLICIT_ORCH_FATAL, detail);
     }
-    while seat.build.scopes.depth() > 0 && !seat.build.is_over() {
-        seat.build
+    while context.build.scopes.depth() > 0 && !context.build.is_over() {
+        context
+            .build
             .note(|| "the program returned while a scope was open; the scope ends here".to_owned());
-        seat.close_scope();
+        context.close_scope();
     }
 }
 
-/// What to do about a completion that waited where nobody else could run.
+/// What to do about a completion that waited while no other kernel could run.
 const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here fewer kernels than the device has cores run at a time: open the \
                             device with hosting mode `threads` or `virtual`, or give the task edges from those that notify it.";
 
@@ -443,25 +459,25 @@ const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it ha
 fn outcome_of(
     result: Result<RunReport, Failure>,
     build: Option<Box<Build>>,
-) -> Result<Outcome, Failure> {
+) -> Result<RunOutcome, Failure> {
     let Some(mut build) = build else {
         // The program did not come back, or was never entered.
         return match result {
             Ok(_) => Err(Failure::new(FailureKind::PANIC, "the program was not entered")),
-            Err(failure) => Ok(Outcome::refused(scheduler_error(&failure)?)),
+            Err(failure) => Ok(RunOutcome::refused(scheduler_error(&failure)?)),
         };
     };
     let asynchronous = build.shared.failed.load(Ordering::Relaxed);
     let crash = build.shared.crash().map(|crash| FieldError {
         hint: crash.hint.to_owned(),
-        ..FieldError::new(Code::SCHEDULER_TIMEOUT, crash.what)
+        ..FieldError::new(ErrorCode::SCHEDULER_TIMEOUT, crash.what)
     });
     let error = match (&build.error, &result) {
         _ if crash.is_some() => crash,
         (Some(error), _) => Some(error.clone()),
         (None, Err(failure)) => Some(stalled(scheduler_error(failure)?, &build)),
         (None, Ok(_)) if asynchronous != 0 => {
-            let code = Code(asynchronous.unsigned_abs());
+            let code = ErrorCode(asynchronous.unsigned_abs());
             let failed = FieldError::new(code, "a kernel's completion failed");
             Some(if build.shared.waited_alone.load(Ordering::Relaxed) {
                 FieldError { hint: WAITED_ALONE.to_owned(), ..failed }
@@ -471,12 +487,12 @@ fn outcome_of(
         }
         (None, Ok(_)) => None,
     };
-    if let Some(place) = build.shared.went_on() {
+    if let Some(location) = build.shared.went_on() {
         build.note(|| format!(
-            "{place}: a kernel of this task ran for longer than 1 s, and the run went on around it, as if it waited for another task: the times of this run are not the same twice"
+            "{location}: a kernel of this task ran for longer than 1 s, and the run went on around it, as if it waited for another task: the times of this run are not the same twice"
         ));
     }
-    let outcome = Outcome::of(error, result.ok(), &mut build);
+    let outcome = RunOutcome::of(error, result.ok(), &mut build);
     if outcome.code != 0 && !build.is_listed {
         // A core that did not come back may still read its frame.
         std::mem::forget(build);
@@ -486,8 +502,8 @@ fn outcome_of(
 
 /// Says what to do if a kernel that did not return waits for another task.
 fn stalled(error: FieldError, build: &Build) -> FieldError {
-    let may_wait = !build.shared.has_own_threads && !build.shared.hands_over;
-    if !may_wait || error.code != Code::SCHEDULER_TIMEOUT {
+    let may_wait = !build.shared.has_own_threads && !build.shared.runs_detached;
+    if !may_wait || error.code != ErrorCode::SCHEDULER_TIMEOUT {
         return error;
     }
     let hint = format!(
@@ -503,7 +519,7 @@ fn scheduler_error(failure: &Failure) -> Result<FieldError, Failure> {
         return Err(failure.clone());
     }
     let fault = pto_host::abi::Fault::from_code(failure.code);
-    let code = fault.map_or(Code::SCHEDULER_TIMEOUT, Code::of_fault);
+    let code = fault.map_or(ErrorCode::SCHEDULER_TIMEOUT, ErrorCode::of_fault);
     let detail = format!("{}: {}", failure.name, failure.message);
     Ok(FieldError {
         hint: format!("{} {}", code.hint(), failure.remedy),

@@ -1,4 +1,4 @@
-//! Arguments of tasks with their contents: inputs before the first kernel of a task, outputs behind its last one.
+//! Arguments of tasks with their contents: inputs before the first kernel of a task, outputs after its last one.
 //!
 //! Invariant: a task is planned before it can run, and its plan goes when its last kernel has returned.
 
@@ -9,7 +9,7 @@ use crate::wire::{ChipTensor, element_of, tag};
 
 /// Bytes of contents that a run keeps.
 const MOST_BYTES: usize = 1 << 30;
-/// The bits of a dump mask from here on say that a scalar's name stands for several.
+/// The bits of a dump mask from here on say that a scalar's name covers several.
 const AMBIGUOUS: usize = 48;
 
 /// What an argument was.
@@ -35,7 +35,7 @@ pub enum Content {
     },
 }
 
-/// An argument before or behind its task.
+/// An argument before or after its task.
 #[derive(Clone, Copy, Debug)]
 pub struct DumpEntry {
     /// The task's id of ours.
@@ -44,7 +44,7 @@ pub struct DumpEntry {
     pub argument: usize,
     /// Its [`tag`].
     pub tag: u64,
-    /// Behind the task.
+    /// After the task.
     pub is_after: bool,
     /// What it was.
     pub content: Content,
@@ -55,7 +55,7 @@ pub struct DumpEntry {
 pub struct Dumped {
     /// Entries in the order of time.
     pub entries: Vec<DumpEntry>,
-    /// Contents of tensors, one behind the other.
+    /// Contents of tensors, one after the other.
     pub bytes: Vec<u8>,
     /// Tasks of ours, and arguments that have no memory.
     pub(crate) unreadable: BTreeSet<(u64, usize)>,
@@ -174,7 +174,7 @@ fn gather(bytes: &mut Vec<u8>, tensor: &ChipTensor) -> Result<bool, NoMemory> {
     if tensor.address == 0 || !is_inside || !is_room {
         return Ok(false);
     }
-    // Elements that stand side by side are copied at once.
+    // Neighbouring elements are copied at once.
     let (outer, run) = match shape.split_last() {
         Some((extent, outer)) if tensor.strides[outer.len()] == 1 => (outer, *extent),
         _ => (shape, 1),

@@ -18,5 +18,5 @@ pub struct TaskEntry {
     /// Each with its [`tag`](crate::wire::tag).
     pub tensors: Vec<(u64, ChipTensor)>,
     /// Where the program submits it.
-    pub place: String,
+    pub location: String,
 }

@@ -1,7 +1,7 @@
-//! The files of the field's diagnostics, made of a [`Diary`]: `deps.json`, `scope_stats.jsonl`, `args_dump.json` with `args.bin`.
+//! The files of the field's diagnostics, made of a [`RunLog`]: `deps.json`, `scope_stats.jsonl`, `args_dump.json` with `args.bin`.
 //! Those about time are in `timed_formats.rs`.
 //!
-//! Numbers of 64 bits stand as texts where the field writes them so. What we do not measure is left out, and never zero.
+//! Numbers of 64 bits are written as texts where the field writes them so. What we do not measure is left out, and never zero.
 //!
 //! Why it is so: `docs/decisions/simpler-reports.md`.
 
@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::diary::{Cause, Diary, EdgeEntry, RingCount};
 use crate::dump::{Content, DumpEntry};
+use crate::run_log::{EdgeCause, EdgeEntry, RingCount, RunLog};
 use crate::wire::{ChipTensor, element_of, tag};
 
 /// Their data types, by number.
@@ -50,7 +50,7 @@ fn sides(tensor: &ChipTensor) -> (&[u32], &[u32]) {
     (shape, tensor.strides.get(..shape.len()).unwrap_or(&[]))
 }
 
-impl Diary {
+impl RunLog {
     /// `deps.json`: tasks, tensors, and why which task waits for which under the field's rule.
     #[must_use]
     pub fn deps_json(&self) -> String {
@@ -85,12 +85,12 @@ impl Diary {
             "succ": id(edge.consumer),
             "arg": edge.argument,
             "source": source_of(&edge.cause),
-            "flags": if matches!(edge.cause, Cause::Overlap { .. }) { &["wait"][..] } else { &["wait", "retain"] },
+            "flags": if matches!(edge.cause, EdgeCause::Overlap { .. }) { &["wait"][..] } else { &["wait", "retain"] },
         });
         let consumer = self.tasks().get(edge.consumer);
         let at = usize::try_from(edge.argument).ok();
         let read = consumer.zip(at).and_then(|(task, at)| task.tensors.get(at));
-        if let (Some((_, tensor)), false) = (read, edge.cause == Cause::Named) {
+        if let (Some((_, tensor)), false) = (read, edge.cause == EdgeCause::Named) {
             let (shape, strides) = sides(tensor);
             value["tensor_id"] = tensor_id(tensor).to_string().into();
             value["consumer_dtype"] = type_name(tensor.dtype).into();
@@ -98,7 +98,7 @@ impl Diary {
             value["consumer_start_offset"] = tensor.start_offset.to_string().into();
             value["consumer_strides"] = strides.into();
         }
-        if let Cause::Overlap { is_covered, start, shape, strides } = &edge.cause {
+        if let EdgeCause::Overlap { is_covered, start, shape, strides } = &edge.cause {
             value["overlap"] = if *is_covered { "covered" } else { "other" }.into();
             value["producer_shape"] = shape.as_slice().into();
             value["producer_start_offset"] = start.to_string().into();
@@ -226,15 +226,15 @@ fn task_value(task: &crate::entry::TaskEntry) -> Value {
         "kernel_ids": task.kernels,
         "block_num": task.blocks,
         "args": arguments,
-        "place": task.place,
+        "place": task.location,
     })
 }
 
-fn source_of(cause: &Cause) -> &'static str {
+fn source_of(cause: &EdgeCause) -> &'static str {
     match cause {
-        Cause::Named => "explicit",
-        Cause::Creator => "creator",
-        Cause::Overlap { .. } => "tensormap",
+        EdgeCause::Named => "explicit",
+        EdgeCause::Creator => "creator",
+        EdgeCause::Overlap { .. } => "tensormap",
     }
 }
 

@@ -1,6 +1,6 @@
 //! What kernels read of their tasks: descriptors of tensors, scalars, and which code to run.
 //!
-//! A frame lives from its task's submission until the task has retired. Frames stand in chunks, one behind the other; a chunk
+//! A frame lives from its task's submission until the task has retired. Frames lie in chunks, one after the other; a chunk
 //! is used again when the last task in it is further back than the window reaches. So memory depends on the window, and
 //! nothing waits for a frame.
 //!
@@ -12,7 +12,7 @@ use std::ptr::{NonNull, with_exposed_provenance_mut};
 
 use pto_host::DeviceMemory;
 use pto_host::abi::GmAddr;
-use pto_native::foreign::field::Frame;
+use pto_native::foreign::field::TaskFrame;
 
 use crate::wire::pointer_word;
 
@@ -33,7 +33,7 @@ struct Chunk {
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, Frame::ALIGN) {
+    const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, TaskFrame::ALIGN) {
         Ok(layout) => layout,
         Err(_) => panic!("a power of two"),
     };
@@ -47,9 +47,9 @@ impl Chunk {
 
     /// In the memory of a device, which this process has at the same addresses; `None`: it has no room.
     fn on(device: &DeviceMemory) -> Option<Self> {
-        let place = device.alloc(CHUNK_BYTES as u64).ok()?;
-        let memory = NonNull::new(with_exposed_provenance_mut(pointer_word(place.0)))?;
-        Some(Self { memory, of: Some((device.clone(), place)), used: 0, last: 0 })
+        let address = device.alloc(CHUNK_BYTES as u64).ok()?;
+        let memory = NonNull::new(with_exposed_provenance_mut(pointer_word(address.0)))?;
+        Some(Self { memory, of: Some((device.clone(), address)), used: 0, last: 0 })
     }
 }
 
@@ -57,8 +57,8 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         match &self.of {
             // It was allocated by us, and is freed once.
-            Some((device, place)) => device.free(*place).unwrap_or_default(),
-            // SAFETY: it was allocated with this layout, and nobody else has it.
+            Some((device, address)) => device.free(*address).unwrap_or_default(),
+            // SAFETY: it was allocated with this layout, and this is the only reference to it.
             None => unsafe { dealloc(self.memory.as_ptr(), Self::LAYOUT) },
         }
     }
@@ -90,17 +90,17 @@ impl Frames {
         number: u64,
         tensors: usize,
         scalars: usize,
-    ) -> Option<*mut Frame> {
-        let bytes = Frame::bytes(tensors, scalars);
+    ) -> Option<*mut TaskFrame> {
+        let bytes = TaskFrame::bytes(tensors, scalars);
         let has_room = |chunk: &Chunk| chunk.used + bytes <= CHUNK_BYTES;
         if !self.current.as_ref().is_some_and(has_room) {
             self.turn_over(number)?;
         }
         let current = self.current.as_mut()?;
-        let place = current.memory.as_ptr().wrapping_add(current.used);
+        let room = current.memory.as_ptr().wrapping_add(current.used);
         current.used += bytes;
         current.last = number;
-        Some(place.cast())
+        Some(room.cast())
     }
 
     #[cold]
@@ -130,7 +130,7 @@ impl Frames {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK_BYTES, Frame, Frames};
+    use super::{CHUNK_BYTES, Frames, TaskFrame};
 
     #[test]
     fn memory_depends_on_the_window() {
@@ -139,7 +139,7 @@ mod tests {
             let frame = frames.take(number, 3, 2);
             assert!(frame.is_some_and(|frame| frame.is_aligned()));
         }
-        let per_chunk = CHUNK_BYTES / Frame::bytes(3, 2);
+        let per_chunk = CHUNK_BYTES / TaskFrame::bytes(3, 2);
         assert!(frames.chunks() <= 3 + 64 / per_chunk, "{}", frames.chunks());
     }
 

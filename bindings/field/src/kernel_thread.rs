@@ -1,5 +1,5 @@
-//! Kernels on threads of their own in virtual time, where one OS thread calls those of all cores: a kernel that waits for another task goes on behind
-//! its call, so that the other task gets its turn.
+//! Kernels on threads of their own in virtual time, where one OS thread calls those of all cores: a kernel that waits for another task goes on after
+//! its call has returned, so that the other task runs.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use pto_host::async_kernels::{AsyncKernel, goes_on};
 
 use crate::meetings::spawn;
 
-/// How long the machine waits for a kernel as if it were its call. Longer than nearly every kernel computes: behind this time a run is not the same
-/// twice.
+/// How long the machine waits for a kernel as if it were its call. Longer than nearly every kernel computes: after this time two runs may
+/// differ.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether the kernel has returned.
 #[derive(Default)]
-struct Handed {
+struct KernelThread {
     has_returned: Mutex<bool>,
     returned: Condvar,
 }
 
-impl AsyncKernel for Handed {
+impl AsyncKernel for KernelThread {
     fn has_returned(&self, timeout: Duration) -> bool {
         let has_returned = self.has_returned.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.returned.wait_timeout_while(has_returned, timeout, |returned| !*returned);
@@ -27,22 +27,22 @@ impl AsyncKernel for Handed {
     }
 }
 
-/// Runs a kernel on a thread of its own; whether it goes on behind its call, which the machine was told.
+/// Runs a kernel on a thread of its own; whether it goes on after this call. If so, the machine has been told with `goes_on`.
 ///
 /// # Errors
 /// The system has no thread for it: it has not run.
 pub(crate) fn run(kernel: impl FnOnce() + Send + 'static) -> std::io::Result<bool> {
-    let handed = Arc::new(Handed::default());
-    let own = Arc::clone(&handed);
+    let thread = Arc::new(KernelThread::default());
+    let own = Arc::clone(&thread);
     let run = move || {
         kernel();
         *own.has_returned.lock().unwrap_or_else(PoisonError::into_inner) = true;
         own.returned.notify_all();
     };
     spawn(run)?;
-    let is_going_on = !handed.has_returned(GRACE);
+    let is_going_on = !thread.has_returned(GRACE);
     if is_going_on {
-        goes_on(handed);
+        goes_on(thread);
     }
     Ok(is_going_on)
 }

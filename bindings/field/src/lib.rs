@@ -8,9 +8,9 @@
 //! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
 //! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, limits.rs
-//! diary.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
+//! run_log.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
 //! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
-//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, handed.rs, flags.rs,
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, kernel_thread.rs, flags.rs,
 //!              watch.rs (which kernels wait for nothing that can come)
 //! listed.rs    a run on the emulated machine
 //! ```
@@ -25,14 +25,13 @@ mod codes;
 mod core;
 mod counters;
 mod device;
-mod diary;
 mod dump;
 mod entry;
 mod flags;
 mod formats;
 mod frames;
-mod handed;
 mod headers;
+mod kernel_thread;
 mod limits;
 mod lines;
 mod listed;
@@ -45,6 +44,7 @@ mod outputs;
 mod races;
 mod recordings;
 mod rule;
+mod run_log;
 mod scopes;
 mod shared;
 mod spans;
@@ -57,16 +57,16 @@ mod watch;
 pub mod wire;
 
 pub use build::LogLine;
-pub use call::{Call, Place, Role, Tensor};
-pub use callable::{Callable, KernelCode, ObjectCode, Source};
-pub use codes::{Code, FieldError};
+pub use call::{Call, MemorySpace, Role, Tensor};
+pub use callable::{Callable, KernelCode, ObjectCode, ProgramSource};
+pub use codes::{ErrorCode, FieldError};
 pub use counters::{Pipe, PipeCycles};
 pub use device::FieldDevice;
-pub use diary::{Cause, Diary, EdgeEntry, RingCount, ScopeEntry};
 pub use dump::{Content, DumpEntry, Dumped};
 pub use entry::TaskEntry;
 pub use headers::HEADERS;
 pub use options::{CallOptions, EdgeRule, Keeps, Rings, TheirLimits};
-pub use outcome::Outcome;
-pub use swimlane::{KernelCall, Phase, Seen, Submission, Swimlane, Work};
+pub use outcome::RunOutcome;
+pub use run_log::{EdgeCause, EdgeEntry, RingCount, RunLog, ScopeEntry};
+pub use swimlane::{KernelCall, Phase, Seen, SubmissionSpan, Swimlane, Work};
 pub use timed_formats::Architecture;

@@ -3,7 +3,7 @@
 //! A ring holds the tasks of the open scopes at its depth; depths from 3 on share one. Invariant: `open` has a count for each open
 //! scope, that of the program first.
 
-use crate::codes::Code;
+use crate::codes::ErrorCode;
 use crate::options::TheirLimits;
 
 /// Producers of a task that take nothing of the pool.
@@ -13,14 +13,14 @@ const RINGS: usize = 4;
 const RING: u32 = 16_384;
 
 /// See the file.
-pub(crate) struct Limits {
+pub(crate) struct RingLimits {
     of: TheirLimits,
-    /// What does not fit ends the run; without it, it is only told.
+    /// A program that does not fit fails; if false, the run only gets a note.
     are_enforced: bool,
     open: Vec<u32>,
 }
 
-impl Limits {
+impl RingLimits {
     pub(crate) fn new(of: TheirLimits) -> Self {
         Self { of, are_enforced: true, open: vec![0] }
     }
@@ -44,20 +44,20 @@ impl Limits {
     }
 
     /// Takes a task with so many named producers; or says what does not fit.
-    pub(crate) fn take(&mut self, producers: u32) -> Result<(), (Code, String)> {
+    pub(crate) fn take(&mut self, producers: u32) -> Result<(), (ErrorCode, String)> {
         let TheirLimits { window, dep_pool } = self.of;
         let beyond = producers.saturating_sub(INLINE);
         if beyond > dep_pool {
             let why = format!(
                 "{beyond} edges beyond the first {INLINE} of a task, and the pool holds {dep_pool}"
             );
-            return Err((Code::DEP_POOL_OVERFLOW, why));
+            return Err((ErrorCode::DEP_POOL_OVERFLOW, why));
         }
         let held = window.saturating_sub(1);
         let in_scope = self.open.last().copied().unwrap_or(0);
         if in_scope >= held {
             let why = format!("the scope has {in_scope} tasks, and the ring holds {held}");
-            return Err((Code::SCOPE_DEADLOCK, why));
+            return Err((ErrorCode::SCOPE_DEADLOCK, why));
         }
         let depth = (self.open.len() - 1).min(RINGS - 1);
         let sharing =
@@ -66,7 +66,7 @@ impl Limits {
         if in_ring >= held {
             let why =
                 format!("open scopes have {in_ring} tasks in ring {depth}, which holds {held}");
-            return Err((Code::FLOW_CONTROL_DEADLOCK, why));
+            return Err((ErrorCode::FLOW_CONTROL_DEADLOCK, why));
         }
         if let Some(count) = self.open.last_mut() {
             *count += 1;
@@ -77,22 +77,22 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use super::Limits;
-    use crate::codes::Code;
+    use super::RingLimits;
+    use crate::codes::ErrorCode;
     use crate::options::TheirLimits;
 
     #[test]
     fn rings_fill_as_those_of_the_field() {
-        let limits = || Limits::new(TheirLimits { window: 4, dep_pool: 4 });
-        let fail = |result: Result<(), (Code, String)>| result.unwrap_err().0;
+        let limits = || RingLimits::new(TheirLimits { window: 4, dep_pool: 4 });
+        let fail = |result: Result<(), (ErrorCode, String)>| result.unwrap_err().0;
         let mut flat = limits();
         for _ in 0..3 {
             flat.take(0).unwrap();
         }
-        assert_eq!(fail(flat.take(0)), Code::SCOPE_DEADLOCK);
+        assert_eq!(fail(flat.take(0)), ErrorCode::SCOPE_DEADLOCK);
         flat.open_scope();
         flat.take(68).unwrap();
-        assert_eq!(fail(flat.take(69)), Code::DEP_POOL_OVERFLOW);
+        assert_eq!(fail(flat.take(69)), ErrorCode::DEP_POOL_OVERFLOW);
         flat.close_scope();
         let mut deep = limits();
         for depth in 1..=4 {
@@ -100,7 +100,7 @@ mod tests {
             for at in 0..3 {
                 let taken = deep.take(0);
                 if depth == 4 {
-                    assert_eq!(fail(taken), Code::FLOW_CONTROL_DEADLOCK, "{at}");
+                    assert_eq!(fail(taken), ErrorCode::FLOW_CONTROL_DEADLOCK, "{at}");
                 } else {
                     taken.unwrap();
                 }

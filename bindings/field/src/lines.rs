@@ -3,13 +3,13 @@
 //! A core of the device writes a whole line back, also the bytes that it did not change. Of two kernels that write parts of one line, and that nothing
 //! orders, one loses what it wrote. The simulator shares its memory, so that such a program gives the right result here.
 //!
-//! What a kernel writes is found by comparing the tensors of its task before and behind the call. So one kernel at a time may run, and what
+//! What a kernel writes is found by comparing the tensors of its task before and after the call. So one kernel at a time may run, and what
 //! a kernel overwrites with the same bytes is not seen.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use crate::diary::Diary;
 use crate::memory::append;
+use crate::run_log::RunLog;
 use crate::wire::{ChipTensor, element_of};
 
 const LINE: u64 = 64;
@@ -19,7 +19,7 @@ const MAX_LINES: usize = 1 << 20;
 /// The bytes of the tensors of a task, before a kernel runs.
 #[derive(Default)]
 pub(crate) struct Before {
-    /// Argument, address, and what stood there.
+    /// Argument, address, and the bytes there.
     spans: Vec<(usize, u64, Vec<u8>)>,
     /// Arguments without memory.
     unreadable: Vec<usize>,
@@ -27,7 +27,7 @@ pub(crate) struct Before {
 
 /// A kernel that has changed some bytes of a line: its task, its block, and a bit for each byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Writer {
+struct LineWriter {
     own: u64,
     block: u32,
     bytes: u64,
@@ -37,7 +37,7 @@ struct Writer {
 #[derive(Default)]
 pub(crate) struct Lines {
     /// Who has written a part of a line, by the line's address.
-    parts: BTreeMap<u64, Vec<Writer>>,
+    parts: BTreeMap<u64, Vec<LineWriter>>,
     is_full: bool,
     /// Tasks and arguments without memory.
     unreadable: BTreeSet<(u64, usize)>,
@@ -105,14 +105,14 @@ impl Lines {
         let writers = self.parts.entry(base).or_default();
         match writers.iter_mut().find(|writer| (writer.own, writer.block) == (own, block)) {
             Some(writer) => writer.bytes |= bytes,
-            None => writers.push(Writer { own, block, bytes }),
+            None => writers.push(LineWriter { own, block, bytes }),
         }
     }
 
-    /// What is to be said: one sentence for each pair of places in the program.
-    pub(crate) fn report(&self, diary: &Diary) -> Vec<String> {
-        let mut order = Order::of(diary);
-        let (mut told, mut notes) = (HashSet::new(), Vec::new());
+    /// What is to be said: one sentence for each pair of locations in the program.
+    pub(crate) fn report(&self, run_log: &RunLog) -> Vec<String> {
+        let mut order = TaskOrder::of(run_log);
+        let (mut reported, mut notes) = (HashSet::new(), Vec::new());
         for writers in self.parts.values() {
             let mut writers = writers.clone();
             writers.sort_unstable_by_key(|writer| (writer.own, writer.block));
@@ -120,18 +120,21 @@ impl Lines {
                 for other in
                     writers.iter().skip(at + 1).filter(|other| other.bytes & one.bytes == 0)
                 {
-                    let Some([first, second]) = places(diary, one, other) else { continue };
+                    let Some([first, second]) = locations(run_log, one, other) else { continue };
                     if one.own == other.own {
-                        if told.insert([first, second]) {
+                        if reported.insert([first, second]) {
                             notes.push(of_blocks(first, one, other));
                         }
-                    } else if !order.orders(one.own, other.own) && told.insert([first, second]) {
+                    } else if !order.orders(one.own, other.own) && reported.insert([first, second])
+                    {
                         notes.push(of_tasks(first, second));
                     }
                 }
             }
         }
-        notes.extend(diary.no_memory(&self.unreadable, "what kernels write there is not compared"));
+        notes.extend(
+            run_log.no_memory(&self.unreadable, "what kernels write there is not compared"),
+        );
         if self.is_full {
             notes.push(format!(
                 "only the first {MAX_LINES} lines that are written in parts were compared"
@@ -141,21 +144,27 @@ impl Lines {
     }
 }
 
-fn places<'d>(diary: &'d Diary, one: &Writer, other: &Writer) -> Option<[&'d str; 2]> {
-    Some([&diary.task(one.own)?.place, &diary.task(other.own)?.place])
+fn locations<'d>(
+    run_log: &'d RunLog,
+    one: &LineWriter,
+    other: &LineWriter,
+) -> Option<[&'d str; 2]> {
+    Some([&run_log.task(one.own)?.location, &run_log.task(other.own)?.location])
 }
 
 const WHY: &str = "a core of the device writes whole lines back, so that one of the two loses what it wrote. \
     Let each write whole lines: multiples of 64 bytes from an address that is one";
 
-fn of_blocks(place: &str, one: &Writer, other: &Writer) -> String {
+fn of_blocks(location: &str, one: &LineWriter, other: &LineWriter) -> String {
     let (one, other) = (one.block.min(other.block), one.block.max(other.block));
     let who = if one == other {
         format!("the kernels of block {one}")
     } else {
         format!("blocks {one} and {other}")
     };
-    format!("{place}: {who} of this task write different bytes of one line of 64 bytes, and {WHY}")
+    format!(
+        "{location}: {who} of this task write different bytes of one line of 64 bytes, and {WHY}"
+    )
 }
 
 fn of_tasks(first: &str, second: &str) -> String {
@@ -166,23 +175,25 @@ fn of_tasks(first: &str, second: &str) -> String {
 }
 
 /// Which tasks are ordered, by the edges of the field's rule.
-struct Order {
+struct TaskOrder {
     producers: HashMap<usize, Vec<usize>>,
-    places: HashMap<u64, usize>,
+    task_indices: HashMap<u64, usize>,
     known: HashMap<(usize, usize), bool>,
 }
 
-impl Order {
-    fn of(diary: &Diary) -> Self {
+impl TaskOrder {
+    fn of(run_log: &RunLog) -> Self {
         let mut producers: HashMap<usize, Vec<usize>> = HashMap::new();
-        for edge in diary.edges() {
+        for edge in run_log.edges() {
             producers.entry(edge.consumer).or_default().push(edge.producer);
         }
-        Self { producers, places: diary.places().collect(), known: HashMap::new() }
+        Self { producers, task_indices: run_log.task_indices().collect(), known: HashMap::new() }
     }
 
     fn orders(&mut self, one: u64, other: u64) -> bool {
-        let (Some(&one), Some(&other)) = (self.places.get(&one), self.places.get(&other)) else {
+        let (Some(&one), Some(&other)) =
+            (self.task_indices.get(&one), self.task_indices.get(&other))
+        else {
             return false;
         };
         let (early, late) = (one.min(other), one.max(other));

@@ -12,37 +12,37 @@ use std::sync::atomic::Ordering;
 use pto_host::abi::numbers::Counted;
 use pto_host::abi::{Fault, FuncId, GmAddr};
 use pto_host::{DeviceMemory, Kernel, ListBuilder, RunControl, RunOptions, RunReport};
-use pto_native::foreign::field::{Frame, POOL_BYTES, Refusal, RunState};
+use pto_native::foreign::field::{KernelFault, POOL_BYTES, RunState, TaskFrame};
 use pto_native::{Failure, FailureKind, SharedDevice};
 
-use crate::build::{Build, Seat};
-use crate::call::Place::Device as InPlace;
+use crate::build::{Build, BuildContext};
+use crate::call::MemorySpace::Device as InPlace;
 use crate::call::Tensor;
-use crate::loaded::Loaded;
+use crate::loaded::LoadedCallable;
 use crate::options::CallOptions;
 use crate::shared::Crash;
-use crate::wire::{ChipTensor, Place, pointer_word};
+use crate::wire::{ChipTensor, SourceLocation, pointer_word};
 
 /// What all tasks of a run share, in the memory of the machine. It is freed on drop.
 pub(crate) struct State {
     memory: DeviceMemory,
-    place: GmAddr,
+    address: GmAddr,
 }
 
 impl State {
     pub(crate) fn new(memory: DeviceMemory) -> Result<Self, Failure> {
-        let place = memory.alloc(size_of::<RunState>() as u64 + POOL_BYTES)?;
-        let state = Self { memory, place };
-        state.memory.copy_to_device(place, &vec![0; size_of::<RunState>()])?;
+        let address = memory.alloc(size_of::<RunState>() as u64 + POOL_BYTES)?;
+        let state = Self { memory, address };
+        state.memory.copy_to_device(address, &vec![0; size_of::<RunState>()])?;
         Ok(state)
     }
 
     pub(crate) fn address(&self) -> *const RunState {
-        std::ptr::with_exposed_provenance(pointer_word(self.place.0))
+        std::ptr::with_exposed_provenance(pointer_word(self.address.0))
     }
 
-    /// Takes over what kernels have left there.
-    fn tell(&self, build: &Build) {
+    /// Copies failures and times that kernels have written there into the build.
+    fn report_to(&self, build: &Build) {
         // SAFETY: the memory is ours and was zeroed, the process has it at this address, and all of it is atomic.
         let state = unsafe { &*self.address() };
         build.shared.failed.store(state.failed.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -54,7 +54,7 @@ impl State {
                 ours[1].store(end, Ordering::Relaxed);
             }
         }
-        if let Some(refusal) = Refusal::of(state.refusal.load(Ordering::Relaxed)) {
+        if let Some(refusal) = KernelFault::of(state.refusal.load(Ordering::Relaxed)) {
             let frame = state.refused.load(Ordering::Relaxed);
             build.shared.crashed(crash(refusal, state.flag.load(Ordering::Relaxed), frame));
         }
@@ -64,34 +64,34 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         // It was allocated by us, and is freed once.
-        self.memory.free(self.place).unwrap_or_default();
+        self.memory.free(self.address).unwrap_or_default();
     }
 }
 
 /// What a kernel did that was ended.
-fn crash(refusal: Refusal, flag: u32, frame: u64) -> Crash {
-    let frame: *const Frame = std::ptr::with_exposed_provenance(pointer_word(frame));
+fn crash(refusal: KernelFault, flag: u32, frame: u64) -> Crash {
+    let frame: *const TaskFrame = std::ptr::with_exposed_provenance(pointer_word(frame));
     // SAFETY: null, or a frame of the run, which lives as long as its build.
     let whose = unsafe { frame.as_ref() }.map_or_else(String::new, |frame| {
-        let place = Place { file: frame.file, line: frame.line, reserved: 0 };
-        format!("{}: a kernel of task {} ", place.describe(), frame.task & 0x7FFF_FFFF)
+        let location = SourceLocation { file: frame.file, line: frame.line, reserved: 0 };
+        format!("{}: a kernel of task {} ", location.describe(), frame.task & 0x7FFF_FFFF)
     });
     let (why, hint) = match refusal {
-        Refusal::NoFlag => (
+        KernelFault::NoFlag => (
             format!("waits for flag {flag}, which no core of its task raises"),
             "Raise the flag on a core of the same task: flags do not go from one task to another.",
         ),
-        Refusal::Mode => (
+        KernelFault::Mode => (
             format!("raises flag {flag} with a mode that is none: modes are 0 to 2, and 4"),
             "Correct the word that the kernel raises.",
         ),
-        Refusal::Cells => (
+        KernelFault::Cells => (
             format!(
                 "raises flag {flag} while as many are raised and not taken as the machine has room for"
             ),
             "Take the flags that are raised, or run the program on the simulator.",
         ),
-        Refusal::Pool => (
+        KernelFault::Pool => (
             format!("asks for more shared state than there is, {POOL_BYTES} bytes"),
             "Ask for less, or run the program on the simulator.",
         ),
@@ -123,7 +123,7 @@ pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Re
         let bytes = ChipTensor::dense(first.0, tensor.dtype, tensor.shape).bytes;
         let end = first.0.saturating_add(bytes);
         let is_held = memory.allocation(first).is_some_and(|(from, held)| end <= from.0 + held);
-        if tensor.place == InPlace && bytes > 0 && !is_held {
+        if tensor.space == InPlace && bytes > 0 && !is_held {
             let message = format!(
                 "tensor {at} is used in place, and is none of the machine's memory: take memory of FieldDevice::memory, or give a tensor of the host, which \
                  is copied"
@@ -136,7 +136,7 @@ pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Re
 
 /// The kernels of a program, as the machine has them.
 pub(crate) fn kernels(
-    program: &Loaded,
+    program: &LoadedCallable,
     flashed: &[(FuncId, Kernel)],
 ) -> Result<Vec<(FuncId, Kernel)>, Failure> {
     let mut found = Vec::new();
@@ -160,13 +160,13 @@ pub(crate) fn kernels(
     Ok(found)
 }
 
-/// Runs a program. What went wrong on the machine is the `Err`; what the program did wrong stands in its build.
+/// Runs a program. What went wrong on the machine is the `Err`; errors of the program are in its build.
 pub(crate) fn run(
     device: &Arc<SharedDevice>,
     (build, state): (&mut Build, &State),
     options: &RunOptions,
     control: &RunControl,
-    enter: impl FnOnce(&mut Seat<'_>),
+    enter: impl FnOnce(&mut BuildContext<'_>),
 ) -> Result<RunReport, Failure> {
     let mut report: Option<RunReport> = None;
     let mut failure = None;
@@ -190,23 +190,23 @@ pub(crate) fn run(
             }
         }
     });
-    enter(&mut Seat { build, stream: &mut tasks });
+    enter(&mut BuildContext { build, stream: &mut tasks });
     let ended = if build.is_over() { Ok(()) } else { tasks.run_all() };
     drop(tasks);
-    state.tell(build);
+    state.report_to(build);
     if let Some(why) = failure {
-        // The program was told the fault alone.
+        // The program got the fault alone.
         (build.error, build.fault) = (None, None);
         return Err(why);
     }
     if let Err(fault) = ended {
-        let nowhere = Place { file: std::ptr::null(), line: 0, reserved: 0 };
+        let nowhere = SourceLocation { file: std::ptr::null(), line: 0, reserved: 0 };
         build.fail_with(fault, &nowhere, "the list of tasks");
     }
     if parts > 1 {
         build.note(|| {
             format!(
-                "the program reads or writes elements of results while it is built: the machine has run it in {}, one behind the other",
+                "the program reads or writes elements of results while it is built: the machine has run it in {}, one after the other",
                 Counted(parts, "part")
             )
         });

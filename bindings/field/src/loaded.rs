@@ -28,7 +28,7 @@ pub(crate) struct LoadedKernel {
 }
 
 /// The functions of an orchestration, and what keeps them loaded.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedCallable {
     /// Different for each program.
     pub(crate) serial: u64,
     pub(crate) enter: NonNull<c_void>,
@@ -41,11 +41,11 @@ pub(crate) struct Loaded {
 }
 
 // SAFETY: the pointers are functions of objects that stay loaded; any thread may call them.
-unsafe impl Send for Loaded {}
+unsafe impl Send for LoadedCallable {}
 // SAFETY: as for Send.
-unsafe impl Sync for Loaded {}
+unsafe impl Sync for LoadedCallable {}
 
-impl Loaded {
+impl LoadedCallable {
     /// The kernel that a program submits as `number` for cores of `kind`, or why it cannot.
     pub(crate) fn kernel(&self, number: i32, kind: CoreKind) -> Result<usize, String> {
         let kernel = u32::try_from(number).ok().and_then(|number| self.kernels.get(&number));

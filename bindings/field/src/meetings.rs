@@ -2,7 +2,7 @@
 //!
 //! The kernels of a cluster wait for each other through flags and pipes, and so do all blocks of a task that starts at once. The engine calls
 //! them one after the other on one thread, where the first one would wait for ever. So each gets a thread of its own. A kernel that comes is kept
-//! until the last one of its group comes: the caller of the last one runs them all, and the task completes behind all of them. No kernel of a group
+//! until the last one of its group comes: the caller of the last one runs them all, and the task completes after all of them. No kernel of a group
 //! begins before every one has its thread, because a kernel without the others would wait for ever.
 //!
 //! Why it is so: `docs/decisions/simpler-waiting-kernels.md`.
@@ -29,7 +29,7 @@ pub(crate) struct Meetings {
 }
 
 impl Meetings {
-    /// One of `party` kernels comes. With the last one comes back what runs them all: it returns behind all of them, or fails if the system has
+    /// One of `party` kernels comes. With the last one comes back what runs them all: it returns after all of them, or fails if the system has
     /// too few threads, and then none of them has run.
     pub(crate) fn arrive(
         &self,
@@ -48,7 +48,7 @@ impl Meetings {
     }
 }
 
-/// Runs `last` on this thread and each of `others` on a thread that `spawn` starts; returns behind all of them.
+/// Runs `last` on this thread and each of `others` on a thread that `spawn` starts; returns after all of them.
 ///
 /// # Errors
 /// A thread could not be started. No kernel has run.
@@ -84,7 +84,7 @@ fn run_together(
     }
     for (start, thread) in threads {
         drop(start);
-        // A kernel's signal is told where it is raised; a panic has nothing to add.
+        // A kernel's signal is reported where it is raised; a panic has nothing to add.
         let _ended = thread.join();
     }
     all_have_threads

@@ -23,15 +23,15 @@ impl fmt::Display for NoMemory {
 /// Reads bytes that the program says are a tensor's.
 pub(crate) fn read(address: u64, into: &mut [u8]) -> Result<(), NoMemory> {
     let from = std::ptr::with_exposed_provenance(pointer_word(address));
-    // SAFETY: `into` is ours. What stands at the address is the program's, which says that the runtime may read it as its kernels do.
+    // SAFETY: `into` is ours. The memory at the address is the program's, which says that the runtime may read it as its kernels do.
     let copied = unsafe { copy_guarded(from, into.as_mut_ptr(), into.len()) };
     copied.map_err(|_signal| NoMemory { address })
 }
 
-/// Writes bytes that the program says are a tensor's, which nobody else uses now.
+/// Writes bytes that the program says are a tensor's, which nothing else uses now.
 pub(crate) fn write(address: u64, bytes: &[u8]) -> Result<(), NoMemory> {
     let to = std::ptr::with_exposed_provenance_mut(pointer_word(address));
-    // SAFETY: `bytes` is ours. The program says that the runtime may write what stands at the address, as its kernels do.
+    // SAFETY: `bytes` is ours. The program says that the runtime may write the memory at the address, as its kernels do.
     let copied = unsafe { copy_guarded(bytes.as_ptr(), to, bytes.len()) };
     copied.map_err(|_signal| NoMemory { address })
 }
@@ -42,9 +42,9 @@ pub(crate) fn append(all: &mut Vec<u8>, address: u64, bytes: usize) -> Result<()
     all.try_reserve(bytes).map_err(|_too_many| no_memory)?;
     let from = std::ptr::with_exposed_provenance(pointer_word(address));
     let to = all.spare_capacity_mut().as_mut_ptr().cast();
-    // SAFETY: there is room for so many. What stands at the address is as in `read`.
+    // SAFETY: there is room for so many. The memory at the address is as in `read`.
     unsafe { copy_guarded(from, to, bytes) }.map_err(|_signal| no_memory)?;
-    // SAFETY: the copy has written so many bytes behind the last one.
+    // SAFETY: the copy has written so many bytes after the last one.
     unsafe { all.set_len(all.len() + bytes) };
     Ok(())
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::{NoMemory, append, read, write};
 
     #[test]
-    fn what_is_there_is_copied_and_what_is_not_is_told() {
+    fn mapped_memory_is_copied_and_unmapped_memory_is_an_error() {
         let mut own = [1_u8, 2, 3, 4];
         let address = own.as_mut_ptr().expose_provenance() as u64;
         assert_eq!(write(address + 1, &[7, 8]), Ok(()));

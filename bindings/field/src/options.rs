@@ -19,7 +19,7 @@ pub struct Rings {
     pub window: u32,
     /// Bytes of each heap.
     pub heap_bytes: u64,
-    /// Edges beyond those that stand with their tasks.
+    /// Edges beyond those that are kept with their tasks.
     pub edges: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct CallOptions {
     /// Says where the field's runtime would do something else: where the two rules differ, which is a race in the program; what a recorded graph
     /// would keep; what its rings do not hold. Costs a second look at every argument.
     pub compares_rules: bool,
-    /// Says which kernels write parts of one line of 64 bytes at the same time. The tensors of a task are compared before and behind each
+    /// Says which kernels write parts of one line of 64 bytes at the same time. The tensors of a task are compared before and after each
     /// kernel, so that one kernel at a time must run.
     pub finds_shared_lines: bool,
     /// Fails the programs that do not fit these limits of the field; `None`: what fits ours runs.

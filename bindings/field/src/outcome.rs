@@ -6,10 +6,10 @@ use pto_host::RunReport;
 
 use crate::build::{Build, LogLine};
 use crate::codes::FieldError;
-use crate::diary::Diary;
+use crate::run_log::RunLog;
 
 /// See the file.
-pub struct Outcome {
+pub struct RunOutcome {
     /// 0, or the negative of the error's code: what "run failed with code -N" says.
     pub code: i32,
     /// Why it failed.
@@ -25,10 +25,10 @@ pub struct Outcome {
     /// When the tasks of each timing slot began and ended, in nanoseconds of this machine.
     pub timing: Vec<Option<(u64, u64)>>,
     /// What the run did, if [`CallOptions::keeps`](crate::CallOptions::keeps) asks for it.
-    pub diary: Option<Diary>,
+    pub run_log: Option<RunLog>,
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Of a run in which nothing was submitted.
     pub(crate) fn refused(error: FieldError) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Outcome {
             notes: Vec::new(),
             tasks: 0,
             timing: Vec::new(),
-            diary: None,
+            run_log: None,
         }
     }
 
@@ -49,7 +49,7 @@ impl Outcome {
         build: &mut Build,
     ) -> Self {
         let trace = report.as_ref().and_then(|report| report.trace.as_deref());
-        let diary = build.take_diary(trace);
+        let run_log = build.take_run_log(trace);
         let times = build.shared.timing.iter().map(|[begin, end]| {
             let (begin, end) = (begin.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
             (begin <= end).then_some((begin, end))
@@ -62,7 +62,7 @@ impl Outcome {
             notes: build.notes.clone(),
             tasks: build.ids.next(),
             timing: times.collect(),
-            diary,
+            run_log,
         }
     }
 

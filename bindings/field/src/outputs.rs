@@ -1,7 +1,7 @@
 //! Descriptors of the tensors that submissions have made, as programs refer to them.
 //!
 //! `get_ref` gives programs a reference. It is valid until the scope of the tensor ends. Descriptors of ended scopes are kept
-//! for a while before their memory is used again, so that a program which still uses one is told so: the tensor's owner says
+//! for a while before their memory is used again, so that a program which still uses one gets an error: the tensor's owner says
 //! to which scope it belongs.
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// How many blocks are in use: what [`end`](Self::end) goes back to. The next descriptor stands in a new block.
+    /// How many blocks are in use: what [`end`](Self::end) goes back to. The next descriptor goes into a new block.
     pub(crate) fn begin(&mut self) -> usize {
         let mark = self.used.len();
         self.add_block();

@@ -1,6 +1,6 @@
 //! Graphs of the host-built runtime, and what differs from the field's: there a graph is recorded when it is first submitted, and replayed later.
 //!
-//! A replay has the tasks of the first time, and their scalars. Only a scalar of the boundary that the body hands on as it is gets its new value. Here the
+//! A replay has the tasks of the first time, and their scalars. Only a scalar of the boundary that the body passes on unchanged gets its new value. Here the
 //! body runs each time. Where that gives something else, the program would compute something else there.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use pto_host::abi::numbers::Counted;
 
 /// A task of a graph: where it is submitted, and its scalars.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Inner {
-    place: String,
+struct RecordedTask {
+    location: String,
     scalars: Vec<u64>,
 }
 
@@ -18,7 +18,7 @@ struct Inner {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Shot {
     boundary: Vec<u64>,
-    tasks: Vec<Inner>,
+    tasks: Vec<RecordedTask>,
 }
 
 /// See the file.
@@ -48,9 +48,9 @@ impl Recordings {
     }
 
     /// A task is submitted, in a graph or outside of one.
-    pub(crate) fn task(&mut self, scalars: &[u64], place: impl FnOnce() -> String) {
+    pub(crate) fn task(&mut self, scalars: &[u64], location: impl FnOnce() -> String) {
         if let Some((_, shot)) = &mut self.open {
-            shot.tasks.push(Inner { place: place(), scalars: scalars.to_vec() });
+            shot.tasks.push(RecordedTask { location: location(), scalars: scalars.to_vec() });
         }
     }
 
@@ -71,10 +71,10 @@ impl Shot {
     fn differences(&self, now: &Self) -> Vec<String> {
         let (had, has) = (self.tasks.len(), now.tasks.len());
         if had != has {
-            let place = now.tasks.last().or(self.tasks.last()).map_or("", |task| &task.place);
+            let location = now.tasks.last().or(self.tasks.last()).map_or("", |task| &task.location);
             let had = Counted(had as u64, "task");
             return vec![format!(
-                "{place}: this graph had {had} when it was first submitted, and has {has} now. The field replays the first ones: give \
+                "{location}: this graph had {had} when it was first submitted, and has {has} now. The field replays the first ones: give \
                  graphs of different tasks different keys"
             )];
         }
@@ -84,19 +84,19 @@ impl Shot {
             words.map(move |(at, (first, value))| (now, at, *first, *value))
         });
         scalars
-            .filter(|(_, _, first, value)| first != value && !self.is_handed_on(now, *first, *value))
+            .filter(|(_, _, first, value)| first != value && !self.is_passed_on(now, *first, *value))
             .map(|(task, at, first, value)| {
                 format!(
                     "{}: scalar {at} of this task was {first:#x} when its graph was first submitted, and is {value:#x} now. The field keeps \
                      the first value: hand a scalar of the boundary on as it is, args.scalar(n), and compute outside of the graph",
-                    task.place
+                    task.location
                 )
             })
             .collect()
     }
 
     /// Whether a scalar of the boundary had the one value, and has the other one.
-    fn is_handed_on(&self, now: &Self, first: u64, value: u64) -> bool {
+    fn is_passed_on(&self, now: &Self, first: u64, value: u64) -> bool {
         self.boundary.iter().zip(&now.boundary).any(|pair| pair == (&first, &value))
     }
 }
@@ -115,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_replay_would_keep_is_told() {
+    fn scalars_that_a_replay_would_keep_are_reported() {
         let mut graphs = Recordings::new(true);
         assert!(submit(&mut graphs, 5, &[5, 10, 7]).is_empty(), "the first time");
         let notes = submit(&mut graphs, 6, &[6, 12, 7]);
         assert_eq!(
             notes.len(),
             1,
-            "the first one is handed on, the third one is constant: {notes:?}"
+            "the first one is passed on, the third one is constant: {notes:?}"
         );
         assert!(notes[0].contains("was 0xa") && notes[0].contains("is 0xc now"), "{notes:?}");
         let notes = submit(&mut graphs, 5, &[5, 10]);

@@ -1,9 +1,9 @@
 //! The dependency rule of the field: which running tasks write what a task reads.
 //!
 //! A task waits for the task that made a tensor, and for the registered writers that overlap what it reads. Nothing waits for
-//! readers, and an existing output looks for nothing. A task that reads and writes all of what a writer wrote takes its place.
+//! readers, and an existing output looks for nothing. A task that reads and writes all of what a writer wrote replaces that writer.
 //!
-//! Invariant: the writers of a buffer stand in the order of their tasks.
+//! Invariant: the writers of a buffer are in the order of their tasks.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,13 +14,13 @@ use crate::wire::{ChipTensor, MAX_DIMS};
 
 /// An access of a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Access {
+pub(crate) enum AccessMode {
     Read,
     Write,
     Both,
 }
 
-impl Access {
+impl AccessMode {
     pub(crate) fn arg<'a>(self, view: &'a TensorView<'a>) -> Arg<'a> {
         match self {
             Self::Read => Arg::In(view),
@@ -30,10 +30,10 @@ impl Access {
     }
 }
 
-/// A part of a buffer.
+/// A region of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    /// Elements, from the first one to behind the last one.
+pub(crate) struct BufferRegion {
+    /// The first element, and the one after the last.
     low: u64,
     high: u64,
     ndims: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Part {
     dtype: u8,
 }
 
-impl Part {
+impl BufferRegion {
     /// Elements of the buffer before it.
     pub(crate) fn start(&self) -> u64 {
         self.low
@@ -135,16 +135,16 @@ impl Part {
     }
 }
 
-/// A task that writes a part.
+/// A task that writes a region.
 #[derive(Clone, Copy, Debug)]
-struct Writer {
+struct RegisteredWriter {
     number: u64,
-    part: Part,
+    region: BufferRegion,
 }
 
-/// See the file. A buffer is known by its address, or by what else tells it from all others.
+/// See the file. A buffer is identified by its address, or by another key of type `B`.
 pub(crate) struct Writers<B = u64> {
-    by_buffer: HashMap<B, Vec<Writer>>,
+    by_buffer: HashMap<B, Vec<RegisteredWriter>>,
 }
 
 impl<B> Default for Writers<B> {
@@ -154,25 +154,25 @@ impl<B> Default for Writers<B> {
 }
 
 impl<B: Eq + Hash> Writers<B> {
-    /// The writers, not older than `oldest`, of what `part` of a buffer has. `takes_over`: those that it covers are forgotten.
+    /// The writers, not older than `oldest`, of what `region` of a buffer has. `takes_over`: those that it covers are forgotten.
     pub(crate) fn look(
         &mut self,
         buffer: B,
-        part: &Part,
+        region: &BufferRegion,
         takes_over: bool,
         oldest: u64,
-        mut found: impl FnMut(u64, &Part),
+        mut found: impl FnMut(u64, &BufferRegion),
     ) {
         let Some(writers) = self.by_buffer.get_mut(&buffer) else { return };
         writers.retain(|writer| {
             if writer.number < oldest {
                 return false;
             }
-            if !part.overlaps(&writer.part) {
+            if !region.overlaps(&writer.region) {
                 return true;
             }
-            found(writer.number, &writer.part);
-            !(takes_over && part.covers(&writer.part))
+            found(writer.number, &writer.region);
+            !(takes_over && region.covers(&writer.region))
         });
     }
 
@@ -181,45 +181,45 @@ impl<B: Eq + Hash> Writers<B> {
         self.by_buffer.values().map(Vec::len).sum()
     }
 
-    /// Task `number` writes this part.
-    pub(crate) fn register(&mut self, buffer: B, part: Part, number: u64) {
-        self.by_buffer.entry(buffer).or_default().push(Writer { number, part });
+    /// Task `number` writes this region.
+    pub(crate) fn register(&mut self, buffer: B, region: BufferRegion, number: u64) {
+        self.by_buffer.entry(buffer).or_default().push(RegisteredWriter { number, region });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, Writers};
+    use super::{BufferRegion, Writers};
     use crate::wire::ChipTensor;
 
-    fn part(start: [u32; 2], shape: [u32; 2]) -> Part {
+    fn region(start: [u32; 2], shape: [u32; 2]) -> BufferRegion {
         let mut tensor = ChipTensor::dense(0x1000, 0, &[64, 32]);
         tensor.start_offset = u64::from(start[0] * 32 + start[1]);
         tensor.shapes[..2].copy_from_slice(&shape);
-        Part::of(&tensor)
+        BufferRegion::of(&tensor)
     }
 
     #[test]
     fn tiles_of_one_matrix_are_boxes() {
-        let left = part([0, 0], [64, 16]);
+        let left = region([0, 0], [64, 16]);
         assert!(
-            !left.overlaps(&part([0, 16], [64, 16])),
-            "beside it, though the ranges interleave"
+            !left.overlaps(&region([0, 16], [64, 16])),
+            "next to it, though the ranges interleave"
         );
-        assert!(left.overlaps(&part([5, 15], [1, 2])));
-        assert!(left.covers(&part([1, 2], [3, 4])) && !part([1, 2], [3, 4]).covers(&left));
+        assert!(left.overlaps(&region([5, 15], [1, 2])));
+        assert!(left.covers(&region([1, 2], [3, 4])) && !region([1, 2], [3, 4]).covers(&left));
     }
 
     #[test]
     fn nothing_waits_for_readers() {
         let mut writers = Writers::default();
         let mut found = Vec::new();
-        let whole = part([0, 0], [64, 32]);
-        writers.register(0x1000, part([0, 0], [1, 32]), 1);
-        writers.register(0x1000, part([1, 0], [1, 32]), 2);
-        writers.look(0x1000, &part([1, 0], [1, 1]), false, 0, |number, _| found.push(number));
+        let whole = region([0, 0], [64, 32]);
+        writers.register(0x1000, region([0, 0], [1, 32]), 1);
+        writers.register(0x1000, region([1, 0], [1, 32]), 2);
+        writers.look(0x1000, &region([1, 0], [1, 1]), false, 0, |number, _| found.push(number));
         writers.look(0x1000, &whole, true, 0, |number, _| found.push(number));
         writers.look(0x1000, &whole, false, 0, |number, _| found.push(number));
-        assert_eq!(found, [2, 1, 2], "the second look took their place");
+        assert_eq!(found, [2, 1, 2], "the second look-up replaced them");
     }
 }

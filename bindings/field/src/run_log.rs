@@ -2,7 +2,7 @@
 //! kernels, arguments. [`formats`](crate::formats) writes the files.
 //!
 //! Tasks and tensors without a task are counted as the field's rings count them: an id is the ring of the scope and a number in
-//! this ring. Invariants: `ids` has the place in `tasks` of each id of ours; the scope of the program is the first one in `open`.
+//! this ring. Invariants: `ids` maps each id of ours to its index in `tasks`; the scope of the program is the first one in `open`.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,10 +11,10 @@ use pto_host::timeline::Trace;
 use crate::dump::Dumped;
 use crate::entry::TaskEntry;
 use crate::options::{Keeps, Rings};
-use crate::rule::{Part, Writers};
-use crate::spans::Span;
+use crate::rule::{BufferRegion, Writers};
+use crate::spans::KernelSpan;
 use crate::swimlane::Swimlane;
-use crate::wire::{Argument, ChipTensor, NO_TASK, Place, tag};
+use crate::wire::{ChipTensor, NO_TASK, SourceLocation, TaskArgument, tag};
 
 /// Rings of the field: scopes that are deeper share the last one.
 const RINGS: usize = 4;
@@ -23,16 +23,16 @@ const HEAP_ALIGN: u64 = 1024;
 
 /// Why a task waits for another one under the field's rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum EdgeCause {
     /// The program says so.
     Named,
     /// It made the tensor.
     Creator,
-    /// It writes a part that overlaps; `is_covered`: it writes all that is read.
+    /// It writes a region that overlaps; `is_covered`: it writes all that is read.
     Overlap {
         /// See above.
         is_covered: bool,
-        /// Elements of the buffer before the written part.
+        /// Elements of the buffer before the written region.
         start: u64,
         /// Its extents.
         shape: Vec<u32>,
@@ -44,14 +44,14 @@ pub enum Cause {
 /// An edge under the field's rule.
 #[derive(Clone, Debug)]
 pub struct EdgeEntry {
-    /// Places in the list of tasks.
+    /// Its index in [`RunLog::tasks`].
     pub producer: usize,
     /// As `producer`.
     pub consumer: usize,
     /// The consumer's argument; -1: none.
     pub argument: i32,
     /// Why.
-    pub cause: Cause,
+    pub cause: EdgeCause,
 }
 
 /// What a ring holds when a scope begins or ends.
@@ -99,7 +99,7 @@ struct Open {
 }
 
 /// See the file.
-pub struct Diary {
+pub struct RunLog {
     keeps: Keeps,
     rings: Rings,
     tasks: Vec<TaskEntry>,
@@ -115,9 +115,9 @@ pub struct Diary {
     writers: Writers,
 }
 
-impl Diary {
+impl RunLog {
     pub(crate) fn new(keeps: Keeps, rings: Rings) -> Self {
-        let mut diary = Self {
+        let mut run_log = Self {
             keeps,
             rings,
             tasks: Vec::new(),
@@ -132,8 +132,8 @@ impl Diary {
             released: [RingCount::default(); RINGS],
             writers: Writers::default(),
         };
-        diary.begin_scope("the program".to_owned());
-        diary
+        run_log.begin_scope("the program".to_owned());
+        run_log
     }
 
     /// What is kept.
@@ -200,21 +200,21 @@ impl Diary {
         consequence: &str,
     ) -> impl Iterator<Item = String> {
         arguments.iter().filter_map(move |(own, argument)| {
-            let place = &self.task(*own)?.place;
+            let location = &self.task(*own)?.location;
             Some(format!(
-                "{place}: argument {argument} of this task is no memory that this process can read, so that {consequence}: give the task a tensor that is there"
+                "{location}: argument {argument} of this task is no memory that this process can read, so that {consequence}: give the task a tensor that is there"
             ))
         })
     }
 
-    /// Our id and the place of each task.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (u64, usize)> {
+    /// Our id of each task, and its index in `tasks`.
+    pub(crate) fn task_indices(&self) -> impl Iterator<Item = (u64, usize)> {
         self.ids.iter().map(|(own, at)| (*own, *at))
     }
 
-    /// The place of the task of each number of the engine.
+    /// The index in `tasks` of the task of each number of the engine.
     fn numbers(&self) -> HashMap<u32, usize> {
-        let numbered = self.places().filter_map(|(own, at)| {
+        let numbered = self.task_indices().filter_map(|(own, at)| {
             let number = crate::scopes::number_of(own)?;
             Some((u32::try_from(number).ok()?, at))
         });
@@ -241,7 +241,7 @@ impl Diary {
 
     fn sample(&mut self, is_end: bool) {
         let ring = self.ring();
-        // At its end a scope still has what it took: it is given back behind it.
+        // At its end a scope still has what it took: it is given back after this sample.
         let scope = self.open.last();
         let mut released = self.released[ring];
         if let Some(scope) = scope.filter(|_| is_end) {
@@ -267,15 +267,15 @@ impl Diary {
         let before = self.edges.len();
         let mut writes = Vec::new();
         for id in new.named {
-            self.edge(*id, consumer, -1, Cause::Named);
+            self.edge(*id, consumer, -1, EdgeCause::Named);
         }
         for (at, (argument, tensor)) in new.arguments.iter().zip(new.tensors).enumerate() {
             if !new.is_manual && argument.tag != tag::OUTPUT {
                 self.derive(argument.tag, tensor, (consumer, at), &mut writes);
             }
         }
-        for (buffer, part) in writes {
-            self.writers.register(buffer, part, consumer as u64);
+        for (buffer, region) in writes {
+            self.writers.register(buffer, region, consumer as u64);
         }
         let made = new.tensors.iter().filter(|tensor| tensor.owner == own);
         let heap = made.map(|tensor| tensor.bytes.next_multiple_of(HEAP_ALIGN)).sum();
@@ -292,7 +292,7 @@ impl Diary {
                 .map(|one| one.tag)
                 .zip(new.tensors.iter().copied())
                 .collect(),
-            place: new.place.describe(),
+            location: new.location.describe(),
         });
         let taken = RingCount { tasks: 1, heap, edges: (self.edges.len() - before) as u64 };
         self.taken[ring].add(taken);
@@ -307,19 +307,19 @@ impl Diary {
         tag: u64,
         tensor: &ChipTensor,
         (consumer, at): (usize, usize),
-        writes: &mut Vec<(u64, Part)>,
+        writes: &mut Vec<(u64, BufferRegion)>,
     ) {
         let argument = i32::try_from(at).unwrap_or(i32::MAX);
-        self.edge(tensor.owner, consumer, argument, Cause::Creator);
+        self.edge(tensor.owner, consumer, argument, EdgeCause::Creator);
         if tensor.manual_dep != 0 || tag == tag::NO_DEP || tensor.is_empty() {
             return;
         }
-        let part = Part::of(tensor);
+        let region = BufferRegion::of(tensor);
         if tag != tag::OUTPUT_EXISTING {
             let (edges, takes_over) = (&mut self.edges, tag == tag::INOUT);
-            self.writers.look(tensor.address, &part, takes_over, 0, |number, written| {
-                let cause = Cause::Overlap {
-                    is_covered: written.covers(&part),
+            self.writers.look(tensor.address, &region, takes_over, 0, |number, written| {
+                let cause = EdgeCause::Overlap {
+                    is_covered: written.covers(&region),
                     start: written.start(),
                     shape: written.shape().to_vec(),
                     strides: written.strides().to_vec(),
@@ -329,11 +329,11 @@ impl Diary {
             });
         }
         if tag != tag::INPUT {
-            writes.push((tensor.address, part));
+            writes.push((tensor.address, region));
         }
     }
 
-    fn edge(&mut self, own: u64, consumer: usize, argument: i32, cause: Cause) {
+    fn edge(&mut self, own: u64, consumer: usize, argument: i32, cause: EdgeCause) {
         if own == NO_TASK {
             return;
         }
@@ -344,7 +344,7 @@ impl Diary {
 
     /// The run is over: what the cores have kept comes in, and the scopes that are open end. `trace`: the engine's timeline, of a run
     /// that ended well.
-    pub(crate) fn finish(&mut self, spans: &[Span], dumped: Dumped, trace: Option<&Trace>) {
+    pub(crate) fn finish(&mut self, spans: &[KernelSpan], dumped: Dumped, trace: Option<&Trace>) {
         while !self.open.is_empty() {
             self.end_scope();
         }
@@ -366,25 +366,27 @@ pub(crate) struct NewTask<'a> {
     pub(crate) kernels: [i32; 3],
     pub(crate) blocks: i32,
     pub(crate) starts_at_once: bool,
-    pub(crate) arguments: &'a [Argument],
+    pub(crate) arguments: &'a [TaskArgument],
     pub(crate) tensors: &'a [ChipTensor],
     pub(crate) named: &'a [u64],
-    pub(crate) place: &'a Place,
+    pub(crate) location: &'a SourceLocation,
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cause, Diary, NewTask};
+    use super::{EdgeCause, NewTask, RunLog};
     use crate::options::{Keeps, Rings};
-    use crate::wire::{Argument, ChipTensor, Place, tag};
+    use crate::wire::{ChipTensor, SourceLocation, TaskArgument, tag};
 
-    const NOWHERE: Place = Place { file: std::ptr::null(), line: 0, reserved: 0 };
+    const NOWHERE: SourceLocation = SourceLocation { file: std::ptr::null(), line: 0, reserved: 0 };
 
-    fn submit(diary: &mut Diary, own: u64, tensors: &[(u64, ChipTensor)], named: &[u64]) {
-        let arguments: Vec<_> =
-            tensors.iter().map(|(tag, _)| Argument { what: std::ptr::null(), tag: *tag }).collect();
+    fn submit(run_log: &mut RunLog, own: u64, tensors: &[(u64, ChipTensor)], named: &[u64]) {
+        let arguments: Vec<_> = tensors
+            .iter()
+            .map(|(tag, _)| TaskArgument { what: std::ptr::null(), tag: *tag })
+            .collect();
         let tensors: Vec<_> = tensors.iter().map(|(_, tensor)| *tensor).collect();
-        diary.submitted(
+        run_log.submitted(
             own,
             NewTask {
                 is_manual: false,
@@ -394,39 +396,39 @@ mod tests {
                 arguments: &arguments,
                 tensors: &tensors,
                 named,
-                place: &NOWHERE,
+                location: &NOWHERE,
             },
         );
     }
 
     #[test]
     fn edges_have_their_causes_and_ids_their_rings() {
-        let mut diary = Diary::new(Keeps { graph: true, ..Keeps::default() }, Rings::default());
+        let mut run_log = RunLog::new(Keeps { graph: true, ..Keeps::default() }, Rings::default());
         let mut made = ChipTensor::dense(0x1000, 0, &[300]);
         made.owner = 70;
         let outside = ChipTensor::dense(0x8000, 0, &[8]);
-        submit(&mut diary, 70, &[(tag::OUTPUT, made)], &[]);
-        diary.begin_scope("a.cpp:3".to_owned());
-        submit(&mut diary, 71, &[(tag::INPUT, made), (tag::INOUT, outside)], &[]);
+        submit(&mut run_log, 70, &[(tag::OUTPUT, made)], &[]);
+        run_log.begin_scope("a.cpp:3".to_owned());
+        submit(&mut run_log, 71, &[(tag::INPUT, made), (tag::INOUT, outside)], &[]);
         let mut half = outside;
         half.shapes[0] = 4;
-        submit(&mut diary, 72, &[(tag::INPUT, half)], &[70]);
-        diary.finish(&[], crate::dump::Dumped::default(), None);
-        let ids: Vec<u64> = diary.tasks().iter().map(|task| task.id).collect();
+        submit(&mut run_log, 72, &[(tag::INPUT, half)], &[70]);
+        run_log.finish(&[], crate::dump::Dumped::default(), None);
+        let ids: Vec<u64> = run_log.tasks().iter().map(|task| task.id).collect();
         assert_eq!(ids, [0, 1 << 32, 1 << 32 | 1]);
-        let edges: Vec<_> = diary
+        let edges: Vec<_> = run_log
             .edges()
             .iter()
             .map(|edge| (edge.producer, edge.consumer, edge.argument))
             .collect();
         assert_eq!(edges, [(0, 1, 0), (0, 2, -1), (1, 2, 0)]);
         let covered =
-            Cause::Overlap { is_covered: true, start: 0, shape: vec![8], strides: vec![1] };
-        assert_eq!(diary.edges()[2].cause, covered);
+            EdgeCause::Overlap { is_covered: true, start: 0, shape: vec![8], strides: vec![1] };
+        assert_eq!(run_log.edges()[2].cause, covered);
         let scopes: Vec<_> =
-            diary.scopes().iter().map(|scope| (scope.depth, scope.is_end)).collect();
+            run_log.scopes().iter().map(|scope| (scope.depth, scope.is_end)).collect();
         assert_eq!(scopes, [(0, false), (1, false), (1, true), (0, true)]);
-        assert_eq!((diary.scopes()[2].taken.tasks, diary.scopes()[2].released.tasks), (2, 0));
-        assert_eq!(diary.scopes()[3].taken.heap, 2048, "1,200 bytes are two pieces of 1,024");
+        assert_eq!((run_log.scopes()[2].taken.tasks, run_log.scopes()[2].released.tasks), (2, 0));
+        assert_eq!(run_log.scopes()[3].taken.heap, 2048, "1,200 bytes are two pieces of 1,024");
     }
 }

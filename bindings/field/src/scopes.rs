@@ -3,7 +3,7 @@
 //! An id says to which scope its task belongs (bits 40 to 63), the ring that the field counts it in (32 to 39), and its number
 //! (0 to 30). Bit 31 marks tensors without a task: what made them has completed.
 //!
-//! Invariants: the scope of the whole program is always open; the id of task `n` stands at `n` modulo the window.
+//! Invariants: the scope of the whole program is always open; the id of task `n` is at index `n` modulo the window.
 
 use pto_host::abi::TaskId;
 use pto_host::graph::{HeapTag, ScopeId};
@@ -85,9 +85,9 @@ impl Scopes {
 
 /// What an id says of its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum TaskStatus {
     /// No task has it.
-    Not,
+    Unknown,
     /// It has retired, or nothing of it is left to wait for.
     Retired,
     /// It may still run. `is_noted`: the engine knows what it writes.
@@ -124,7 +124,7 @@ impl Ids {
 
     /// The next task has been added.
     pub(crate) fn add(&mut self, id: TaskId, is_noted: bool) {
-        let at = self.place(self.added);
+        let at = self.window_index(self.added);
         self.window[at] = (id, is_noted);
         self.added += 1;
     }
@@ -137,36 +137,41 @@ impl Ids {
     /// The task of this number; `None`: it has retired.
     pub(crate) fn numbered(&self, number: u64) -> Option<TaskId> {
         let is_alive = number < self.added && number >= self.oldest();
-        is_alive.then(|| self.window[self.place(number)].0)
+        is_alive.then(|| self.window[self.window_index(number)].0)
     }
 
     /// The tasks that may still run and that the engine's map does not know.
     pub(crate) fn not_noted(&self) -> impl Iterator<Item = TaskId> {
-        let alive = (self.oldest()..self.added).map(|number| self.window[self.place(number)]);
+        let alive =
+            (self.oldest()..self.added).map(|number| self.window[self.window_index(number)]);
         alive.filter(|(_, is_noted)| !is_noted).map(|(id, _)| id)
     }
 
-    fn place(&self, number: u64) -> usize {
+    fn window_index(&self, number: u64) -> usize {
         usize::try_from(number % self.window.len() as u64).unwrap_or(0)
     }
 
     /// What an id says.
-    pub(crate) fn find(&self, raw: u64) -> Known {
+    pub(crate) fn find(&self, raw: u64) -> TaskStatus {
         if raw == NO_TASK {
-            return Known::Not;
+            return TaskStatus::Unknown;
         }
         if raw & MADE != 0 {
-            return if raw & NUMBER <= self.made { Known::Retired } else { Known::Not };
+            return if raw & NUMBER <= self.made {
+                TaskStatus::Retired
+            } else {
+                TaskStatus::Unknown
+            };
         }
         let back = self.added.wrapping_sub(raw) & NUMBER;
         match back {
-            0 => Known::Not,
-            back if back > self.added => Known::Not,
-            back if back > self.window.len() as u64 => Known::Retired,
+            0 => TaskStatus::Unknown,
+            back if back > self.added => TaskStatus::Unknown,
+            back if back > self.window.len() as u64 => TaskStatus::Retired,
             back => {
                 let number = self.added - back;
-                let (id, is_noted) = self.window[self.place(number)];
-                Known::Alive { id, number, is_noted }
+                let (id, is_noted) = self.window[self.window_index(number)];
+                TaskStatus::Alive { id, number, is_noted }
             }
         }
     }
@@ -174,7 +179,7 @@ impl Ids {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ids, Known, Scopes};
+    use super::{Ids, Scopes, TaskStatus};
     use crate::wire::NO_TASK;
     use pto_host::abi::TaskId;
 
@@ -187,14 +192,14 @@ mod tests {
             raws.push(ids.next_id(&scopes));
             ids.add(TaskId { slot, generation: 1 }, true);
         }
-        assert_eq!(ids.find(raws[1]), Known::Retired);
+        assert_eq!(ids.find(raws[1]), TaskStatus::Retired);
         let id = TaskId { slot: 2, generation: 1 };
-        assert_eq!(ids.find(raws[2]), Known::Alive { id, number: 2, is_noted: true });
-        assert_eq!(ids.find(ids.next_id(&scopes)), Known::Not, "not submitted yet");
-        assert_eq!(ids.find(NO_TASK), Known::Not);
+        assert_eq!(ids.find(raws[2]), TaskStatus::Alive { id, number: 2, is_noted: true });
+        assert_eq!(ids.find(ids.next_id(&scopes)), TaskStatus::Unknown, "not submitted yet");
+        assert_eq!(ids.find(NO_TASK), TaskStatus::Unknown);
         let made = ids.made_id(&scopes);
-        assert_eq!(ids.find(made), Known::Retired);
-        assert_eq!(ids.find(made + 1), Known::Not);
+        assert_eq!(ids.find(made), TaskStatus::Retired);
+        assert_eq!(ids.find(made + 1), TaskStatus::Unknown);
     }
 
     #[test]

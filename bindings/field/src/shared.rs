@@ -8,17 +8,17 @@ use std::time::Instant;
 use pto_host::Hosting;
 
 use crate::counters::PipeCycles;
-use crate::diary::Diary;
 use crate::dump::{Dump, Dumped, Plan};
 use crate::flags::Flags;
 use crate::lines::Lines;
 use crate::meetings::Meetings;
 use crate::options::CallOptions;
-use crate::spans::Span;
-use crate::watch::{Look, Watch};
+use crate::run_log::RunLog;
+use crate::spans::KernelSpan;
+use crate::watch::{PolledWord, StallDetector};
 
 /// What all tasks of a run share.
-pub(crate) struct Shared {
+pub(crate) struct SharedState {
     /// The first code that a kernel's completion failed with.
     pub(crate) failed: AtomicI32,
     /// A kernel's completion waited for what no other task could do meanwhile.
@@ -29,18 +29,18 @@ pub(crate) struct Shared {
     pub(crate) timing: [[AtomicU64; 2]; 16],
     /// Each core has an OS thread of its own.
     pub(crate) has_own_threads: bool,
-    /// Kernels run on threads of their own, and may go on behind their call.
-    pub(crate) hands_over: bool,
+    /// Kernels run on threads of their own, and may go on after their call has returned.
+    pub(crate) runs_detached: bool,
     /// Where the program submits the first task whose kernel went on.
     went_on: Mutex<Option<String>>,
     /// What its kernels wait for; `None`: each has a thread of its own, or others than kernels may write it.
-    watch: Option<Watch>,
+    watch: Option<StallDetector>,
     /// Flags between the cores of a task.
     pub(crate) flags: Flags,
     /// What a kernel did that ended it, and what to do about it: the first one.
     crash: Mutex<Option<Crash>>,
     start: Instant,
-    spans: Option<Mutex<Vec<Span>>>,
+    spans: Option<Mutex<Vec<KernelSpan>>>,
     /// Instructions that the cost model does not know: those that count as similar ones, and those that count nowhere.
     rough: [Mutex<BTreeSet<String>>; 2],
     dump: Option<Mutex<Dump>>,
@@ -69,12 +69,12 @@ pub(crate) struct Crash {
     pub(crate) hint: &'static str,
 }
 
-/// Which kernel of a task returned, and what it told.
-pub(crate) struct Ran {
-    /// See [`Span`].
+/// A kernel that has returned, and how long it kept its pipes busy.
+pub(crate) struct FinishedKernel {
+    /// See [`KernelSpan`].
     pub(crate) slot: usize,
-    /// See [`Span`].
-    pub(crate) place: usize,
+    /// See [`KernelSpan`].
+    pub(crate) core: usize,
     /// The number of the block.
     pub(crate) block: u32,
     /// How long its pipes were busy.
@@ -88,12 +88,12 @@ struct Pipes {
     left: u32,
 }
 
-impl Shared {
+impl SharedState {
     pub(crate) fn new(options: &CallOptions, hosting: Hosting) -> Self {
         let keeps = options.keeps;
         // An OS thread runs several cores.
         let has_fewer_threads = !matches!(hosting, Hosting::Threads);
-        let hands_over = matches!(hosting, Hosting::Virtual(_)) && !options.finds_shared_lines;
+        let runs_detached = matches!(hosting, Hosting::Virtual(_)) && !options.finds_shared_lines;
         let slot = || [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
         Self {
             failed: AtomicI32::new(0),
@@ -101,9 +101,9 @@ impl Shared {
             runs_one: runs_one(hosting),
             timing: std::array::from_fn(|_| slot()),
             has_own_threads: !has_fewer_threads,
-            hands_over,
-            watch: (has_fewer_threads && !hands_over && !options.waits_for_outside)
-                .then(Watch::default),
+            runs_detached,
+            watch: (has_fewer_threads && !runs_detached && !options.waits_for_outside)
+                .then(StallDetector::default),
             went_on: Mutex::new(None),
             flags: Flags::default(),
             crash: Mutex::new(None),
@@ -124,13 +124,13 @@ impl Shared {
         self.crash.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(crash);
     }
 
-    /// A kernel of the task that is submitted there goes on behind its call.
+    /// A kernel of the task that is submitted there goes on after its call has returned.
     #[cold]
-    pub(crate) fn goes_on(&self, place: String) {
-        self.went_on.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(place);
+    pub(crate) fn goes_on(&self, location: String) {
+        self.went_on.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(location);
     }
 
-    /// What [`goes_on`](Self::goes_on) was told first.
+    /// The location of the first call of [`goes_on`](Self::goes_on).
     pub(crate) fn went_on(&self) -> Option<String> {
         self.went_on.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -152,14 +152,14 @@ impl Shared {
         }
     }
 
-    /// The kernel on this thread looks at a word again and again; whether nobody can write it meanwhile.
+    /// The kernel on this thread looks at a word again and again; whether no kernel can write it meanwhile.
     #[inline]
-    pub(crate) fn is_stuck(&self, look: Look) -> bool {
+    pub(crate) fn is_stuck(&self, look: PolledWord) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.look(look))
     }
 
     /// The same, for looks that are some milliseconds apart.
-    pub(crate) fn is_stuck_slowly(&self, look: Look) -> bool {
+    pub(crate) fn is_stuck_slowly(&self, look: PolledWord) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.look_slowly(look))
     }
 
@@ -168,7 +168,7 @@ impl Shared {
         self.crash.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// What [`crashed`](Self::crashed) was told first.
+    /// The crash of the first call of [`crashed`](Self::crashed).
     pub(crate) fn crash(&self) -> Option<Crash> {
         self.crash.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -190,14 +190,14 @@ impl Shared {
     }
 
     /// What is to be said of such lines.
-    pub(crate) fn shared_lines(&self, diary: &Diary) -> Vec<String> {
+    pub(crate) fn shared_lines(&self, run_log: &RunLog) -> Vec<String> {
         let lines = self.lines.as_ref();
         lines.map_or_else(Vec::new, |lines| {
-            lines.lock().unwrap_or_else(PoisonError::into_inner).report(diary)
+            lines.lock().unwrap_or_else(PoisonError::into_inner).report(run_log)
         })
     }
 
-    /// Whether kernels are to be told of: [`begins`](Self::begins) and [`ends`](Self::ends).
+    /// Whether [`begins`](Self::begins) and [`ends`](Self::ends) are to be called.
     #[inline]
     pub(crate) fn keeps(&self) -> bool {
         self.spans.is_some() || self.dump.is_some()
@@ -230,7 +230,7 @@ impl Shared {
         }
     }
 
-    /// The names that [`counts_roughly`](Self::counts_roughly) was told.
+    /// The names that were passed to [`counts_roughly`](Self::counts_roughly).
     pub(crate) fn rough(&self) -> [Vec<String>; 2] {
         self.rough.each_ref().map(|names| {
             let names = names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,22 +239,32 @@ impl Shared {
     }
 
     /// A kernel of a task has returned.
-    pub(crate) fn ends(&self, own: u64, ran: Ran, begin: u64) {
+    pub(crate) fn ends(&self, own: u64, ran: FinishedKernel, begin: u64) {
         let end = self.now();
         if let Some(spans) = &self.spans {
-            let [slot, place] =
-                [ran.slot, ran.place].map(|number| u8::try_from(number).unwrap_or(u8::MAX));
+            let [slot, core] =
+                [ran.slot, ran.core].map(|number| u8::try_from(number).unwrap_or(u8::MAX));
             let thread = crate::spans::this_thread();
-            let Ran { block, pipes, .. } = ran;
-            let span =
-                Span { own, task: own, slot, place, block, pipes, func_id: -1, thread, begin, end };
+            let FinishedKernel { block, pipes, .. } = ran;
+            let span = KernelSpan {
+                own,
+                task: own,
+                slot,
+                core,
+                block,
+                pipes,
+                func_id: -1,
+                thread,
+                begin,
+                end,
+            };
             spans.lock().unwrap_or_else(PoisonError::into_inner).push(span);
         }
         self.with_dump(|dump| dump.end(own));
     }
 
     /// What was kept of the kernels.
-    pub(crate) fn kept(&self) -> (Vec<Span>, Dumped) {
+    pub(crate) fn kept(&self) -> (Vec<KernelSpan>, Dumped) {
         let mut dumped = Dumped::default();
         self.with_dump(|dump| dumped = dump.finish());
         let spans = self.spans.as_ref();
@@ -273,7 +283,7 @@ impl Shared {
         states.entry(key).or_insert_with(|| vec![0; words].into_boxed_slice()).as_mut_ptr()
     }
 
-    /// One of the `parts` kernels of a block has returned: behind the last one the shared state goes.
+    /// One of the `parts` kernels of a block has returned: after the last one the shared state is freed.
     pub(crate) fn leave(&self, block: (u64, u32), parts: u32) {
         let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
         let state = pipes.entry(block).or_default();

@@ -7,7 +7,7 @@ use crate::counters::PipeCycles;
 
 /// A call of a kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
+pub(crate) struct KernelSpan {
     /// The task's id of ours; `TaskEntry` has the field's.
     pub(crate) own: u64,
     /// The task's id, as the field counts; the same word as ours until the run is over.
@@ -15,14 +15,14 @@ pub(crate) struct Span {
     /// Which of the task's kernels: AIC, AIV 0, AIV 1.
     pub(crate) slot: u8,
     /// Which core of the block's cluster called it, counted as `slot`: a single vector kernel runs on either vector core.
-    pub(crate) place: u8,
+    pub(crate) core: u8,
     /// The number of the block.
     pub(crate) block: u32,
-    /// How long its pipes were busy; `None`: the kernel told no instruction.
+    /// How long its pipes were busy; `None`: the kernel reported no instruction.
     pub(crate) pipes: Option<PipeCycles>,
     /// Its func id; negative: not known.
     pub(crate) func_id: i32,
-    /// The OS thread that stands for the core.
+    /// The OS thread that runs the core.
     pub(crate) thread: u32,
     /// Nanoseconds since the run began.
     pub(crate) begin: u64,

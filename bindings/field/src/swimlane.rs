@@ -2,7 +2,7 @@
 //!
 //! All of it is the engine's timeline, in the clock of the run: virtual nanoseconds in virtual time. A run that failed has no timeline
 //! here. Its kernels are those whose calls were kept ([`spans`](crate::spans)), in nanoseconds of this machine, and nothing is known of its
-//! schedulers. How long pipes were busy is what the kernels told, in either case.
+//! schedulers. How long pipes were busy comes from the instructions that the kernels reported, in either case.
 //!
 //! The timeline says when something was over, and seldom when it began. A phase of a scheduler therefore begins when its work was there, and
 //! not before the phase in front of it has ended.
@@ -14,7 +14,7 @@ use pto_host::timeline::{Moments, Run, Task, Trace};
 
 use crate::counters::PipeCycles;
 use crate::entry::TaskEntry;
-use crate::spans::Span;
+use crate::spans::KernelSpan;
 
 /// A call of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct KernelCall {
     pub slot: u8,
     /// Its func id; negative: not known.
     pub func_id: i32,
-    /// Its place in [`Swimlane::cores`].
+    /// Its index in [`Swimlane::cores`].
     pub core: usize,
     /// When the kernel began, in nanoseconds.
     pub begin: u64,
@@ -35,7 +35,7 @@ pub struct KernelCall {
     pub seen: Option<Seen>,
     /// The number of its block.
     pub block: u32,
-    /// How long the core's pipes were busy; `None`: the kernel told no instruction.
+    /// How long the core's pipes were busy; `None`: the kernel reported no instruction.
     pub pipes: Option<PipeCycles>,
 }
 
@@ -53,7 +53,7 @@ pub struct Seen {
 /// What a scheduler was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// It saw that a kernel had returned, and told the tasks that wait for it.
+    /// It saw that a kernel had returned, and released the tasks that wait for it.
     Complete,
     /// The second half of `Complete`: tasks that wait.
     Resolve,
@@ -86,7 +86,7 @@ pub struct Phase {
 
 /// A submission, from the moment in which the engine has the task until schedulers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Submission {
+pub struct SubmissionSpan {
     /// The task's id, as the field counts.
     pub task: u64,
     /// In nanoseconds.
@@ -105,17 +105,17 @@ pub struct Swimlane {
     /// The phases of each AICPU instance; empty: there is no timeline.
     pub schedulers: Vec<Vec<Phase>>,
     /// Submissions in their order.
-    pub submissions: Vec<Submission>,
+    pub submissions: Vec<SubmissionSpan>,
 }
 
 impl Swimlane {
     /// Of the calls that were kept.
-    pub(crate) fn of_spans(spans: &[Span]) -> Self {
+    pub(crate) fn of_spans(spans: &[KernelSpan]) -> Self {
         let mut cores: Vec<(u8, u32)> =
             spans.iter().map(|span| (span.slot.min(1), span.thread)).collect();
         cores.sort_unstable();
         cores.dedup();
-        let call = |span: &Span| KernelCall {
+        let call = |span: &KernelSpan| KernelCall {
             task: span.task,
             slot: span.slot,
             func_id: span.func_id,
@@ -132,10 +132,10 @@ impl Swimlane {
         Self { cores, calls, ..Self::default() }
     }
 
-    /// Of a timeline, and of what the kernels told; `entry` knows the tasks as the program submitted them, by the engine's number.
+    /// Of a timeline, and of what the kernels reported; `entry` knows the tasks as the program submitted them, by the engine's number.
     pub(crate) fn of_trace<'d>(
         trace: &Trace,
-        spans: &[Span],
+        spans: &[KernelSpan],
         entry: &impl Fn(u32) -> Option<&'d TaskEntry>,
     ) -> Self {
         let cores = trace.cores.iter().map(|kind| u8::from(*kind != CoreKind::AIC)).collect();
@@ -143,17 +143,17 @@ impl Swimlane {
             .runs()
             .filter_map(|run| call_of(&run, trace.cores.len(), entry(run.task)?))
             .collect();
-        let told = spans.iter().map(|span| ((span.task, span.place, span.block), span.pipes));
-        let told: HashMap<(u64, u8, u32), Option<PipeCycles>> = told.collect();
+        let reported = spans.iter().map(|span| ((span.task, span.core, span.block), span.pipes));
+        let reported: HashMap<(u64, u8, u32), Option<PipeCycles>> = reported.collect();
         for call in &mut calls {
-            call.pipes = told.get(&(call.task, call.slot, call.block)).copied().flatten();
+            call.pipes = reported.get(&(call.task, call.slot, call.block)).copied().flatten();
         }
         calls.sort_by_key(|call| (call.begin, call.core));
         let submissions = (0..)
             .zip(&trace.tasks)
             .filter_map(|(number, task)| {
                 let (begin, end) = (task.at.added?, task.at.published?);
-                Some(Submission { task: entry(number)?.id, begin, end: end.max(begin) })
+                Some(SubmissionSpan { task: entry(number)?.id, begin, end: end.max(begin) })
             })
             .collect();
         Self { cores, calls, schedulers: phases(trace, entry), submissions }
@@ -238,7 +238,7 @@ fn phases<'d>(trace: &Trace, entry: &impl Fn(u32) -> Option<&'d TaskEntry>) -> V
         .into_iter()
         .map(|mut list| {
             list.sort_unstable();
-            let mut told = Told { entry, phases: Vec::new(), round: 0, last: 0 };
+            let mut builder = PhaseBuilder { entry, phases: Vec::new(), round: 0, last: 0 };
             let mut rest = list.as_slice();
             while let Some(&(at, deed)) = rest.first() {
                 let same = rest.iter().take_while(|(other, next)| {
@@ -247,15 +247,15 @@ fn phases<'d>(trace: &Trace, entry: &impl Fn(u32) -> Option<&'d TaskEntry>) -> V
                 let (now, later) = rest.split_at(same.count().max(1));
                 let until = later.first().map_or(u64::MAX, |(at, _)| *at);
                 rest = later;
-                told.tell(at, now, |task| (released(task, at, until), consumers.of(task).len()));
+                builder.add(at, now, |task| (released(task, at, until), consumers.of(task).len()));
             }
-            told.phases
+            builder.phases
         })
         .collect()
 }
 
 /// The phases of one scheduler, while they are made.
-struct Told<'e, F> {
+struct PhaseBuilder<'e, F> {
     entry: &'e F,
     phases: Vec<Phase>,
     round: usize,
@@ -263,14 +263,14 @@ struct Told<'e, F> {
     last: u64,
 }
 
-impl<'d, F: Fn(u32) -> Option<&'d TaskEntry>> Told<'_, F> {
+impl<'d, F: Fn(u32) -> Option<&'d TaskEntry>> PhaseBuilder<'_, F> {
     fn push(&mut self, work: Work, (begin, end): (u64, u64), count: usize, task: Option<u64>) {
         self.phases.push(Phase { work, begin, end, count, round: self.round, task });
         self.last = self.last.max(end);
     }
 
-    /// Deeds of one kind at one moment. `release` says until when the tasks that wait for one were told, and how many they are.
-    fn tell(&mut self, at: u64, deeds: &[(u64, Deed)], release: impl Fn(u32) -> (u64, usize)) {
+    /// Deeds of one kind at one moment. `release` gives the time at which the last waiting task was released, and the number of waiting tasks.
+    fn add(&mut self, at: u64, deeds: &[(u64, Deed)], release: impl Fn(u32) -> (u64, usize)) {
         self.round += 1;
         let mut ready = 0;
         let (mut plain, mut at_once) = (0, 0);
@@ -333,7 +333,7 @@ mod tests {
             blocks: 1,
             starts_at_once: false,
             tensors: Vec::new(),
-            place: String::new(),
+            location: String::new(),
         });
         let trace = Trace {
             cores: vec![CoreKind::AIC, CoreKind::AIV],

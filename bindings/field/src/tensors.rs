@@ -3,33 +3,33 @@
 use pto_host::abi::{Fault, TaskId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
 
-use crate::build::{Seat, describe};
-use crate::codes::Code;
-use crate::diary::NewTask;
+use crate::build::{BuildContext, describe};
+use crate::codes::ErrorCode;
 use crate::loaded::DUMMY;
 use crate::memory::NoMemory;
-use crate::rule::Part;
-use crate::scopes::Known;
-use crate::wire::{Argument, ChipTensor, CreateInfo, Outputs, Place, element_of, tag};
+use crate::rule::BufferRegion;
+use crate::run_log::NewTask;
+use crate::scopes::TaskStatus;
+use crate::wire::{ChipTensor, CreateInfo, Outputs, SourceLocation, TaskArgument, element_of, tag};
 
-impl Seat<'_> {
+impl BuildContext<'_> {
     /// A tensor on the heap of the innermost scope, which `owner` makes.
     pub(crate) fn make(
         &mut self,
         info: &CreateInfo,
         owner: u64,
-        place: &Place,
+        location: &SourceLocation,
         at: usize,
     ) -> Option<(ChipTensor, Option<TensorView<'static>>)> {
         let shape = usize::try_from(info.ndims).ok().and_then(|ndims| info.shapes.get(..ndims));
         let (Some(shape), Some(element)) = (shape, element_of(info.dtype)) else {
             let detail = format!(
                 "{}: output {at} has {} dimensions and the data type {}: at most 5, and a DataType",
-                describe(place),
+                describe(location),
                 info.ndims,
                 info.dtype
             );
-            self.build.fail(Code::INVALID_ARGS, detail);
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
             return None;
         };
         let mut tensor = ChipTensor::dense(0, info.dtype, shape);
@@ -43,7 +43,7 @@ impl Seat<'_> {
             Err(fault) => {
                 self.build.fail_with(
                     fault,
-                    place,
+                    location,
                     &format!("output {at} of {} bytes", tensor.bytes),
                 );
                 return None;
@@ -57,7 +57,7 @@ impl Seat<'_> {
     }
 
     /// Tensors without a task.
-    pub(crate) fn alloc(&mut self, infos: &[Argument], place: &Place) -> Outputs {
+    pub(crate) fn alloc(&mut self, infos: &[TaskArgument], location: &SourceLocation) -> Outputs {
         if self.build.is_over() {
             return Outputs::NONE;
         }
@@ -67,21 +67,23 @@ impl Seat<'_> {
             if info.tag != tag::OUTPUT || info.what.is_null() {
                 let detail = format!(
                     "{}: alloc_tensors: argument {at} is no TensorCreateInfo",
-                    describe(place)
+                    describe(location)
                 );
-                self.build.fail(Code::INVALID_ARGS, detail);
+                self.build.fail(ErrorCode::INVALID_ARGS, detail);
                 return Outputs::NONE;
             }
             // SAFETY: the header passes this type with this tag.
             let info = unsafe { &*info.what.cast::<CreateInfo>() };
-            let Some((tensor, _)) = self.make(info, owner, place, at) else { return Outputs::NONE };
+            let Some((tensor, _)) = self.make(info, owner, location, at) else {
+                return Outputs::NONE;
+            };
             made.push(tensor);
         }
         let is_manual = self.build.scopes.innermost().is_manual;
-        if let Some(diary) = &mut self.build.diary {
+        if let Some(run_log) = &mut self.build.run_log {
             let (kernels, blocks, named) = ([-1; 3], 1, &[][..]);
             let (arguments, tensors) = (infos, made.as_slice());
-            diary.submitted(
+            run_log.submitted(
                 owner,
                 NewTask {
                     is_manual,
@@ -91,7 +93,7 @@ impl Seat<'_> {
                     arguments,
                     tensors,
                     named,
-                    place,
+                    location,
                 },
             );
         }
@@ -100,10 +102,15 @@ impl Seat<'_> {
     }
 
     /// Reads an element, when what writes it has completed; 0 after an error.
-    pub(crate) fn get(&mut self, tensor: &ChipTensor, indices: &[u32], place: &Place) -> u64 {
+    pub(crate) fn get(
+        &mut self,
+        tensor: &ChipTensor,
+        indices: &[u32],
+        location: &SourceLocation,
+    ) -> u64 {
         let call = "get_tensor_data";
-        let Some((one, view)) = self.element(tensor, indices, place, call) else { return 0 };
-        if self.settle_for(tensor, false, place).is_none() {
+        let Some((one, view)) = self.element(tensor, indices, location, call) else { return 0 };
+        if self.settle_for(tensor, false, location).is_none() {
             return 0;
         }
         match self.stream.get(&view, &[0]) {
@@ -113,21 +120,27 @@ impl Seat<'_> {
                 let (address, bytes) = own_element(&one);
                 let mut word = [0; 8];
                 let read = crate::memory::read(address, word.get_mut(..bytes).unwrap_or_default());
-                self.check_memory(read, indices, place, call);
+                self.check_memory(read, indices, location, call);
                 u64::from_le_bytes(word)
             }
             Err(fault) => {
-                self.build.fail_with(fault, place, call);
+                self.build.fail_with(fault, location, call);
                 0
             }
         }
     }
 
     /// Writes an element, when nothing reads or writes it any more.
-    pub(crate) fn set(&mut self, tensor: &ChipTensor, indices: &[u32], value: u64, place: &Place) {
+    pub(crate) fn set(
+        &mut self,
+        tensor: &ChipTensor,
+        indices: &[u32],
+        value: u64,
+        location: &SourceLocation,
+    ) {
         let call = "set_tensor_data";
-        let Some((one, view)) = self.element(tensor, indices, place, call) else { return };
-        if self.settle_for(tensor, true, place).is_none() {
+        let Some((one, view)) = self.element(tensor, indices, location, call) else { return };
+        if self.settle_for(tensor, true, location).is_none() {
             return;
         }
         match self.stream.set(&view, &[0], value) {
@@ -136,9 +149,9 @@ impl Seat<'_> {
                 let (address, bytes) = own_element(&one);
                 let word = value.to_le_bytes();
                 let written = crate::memory::write(address, word.get(..bytes).unwrap_or_default());
-                self.check_memory(written, indices, place, call);
+                self.check_memory(written, indices, location, call);
             }
-            Err(fault) => self.build.fail_with(fault, place, call),
+            Err(fault) => self.build.fail_with(fault, location, call),
         }
     }
 
@@ -146,12 +159,12 @@ impl Seat<'_> {
         &mut self,
         used: Result<(), NoMemory>,
         indices: &[u32],
-        place: &Place,
+        location: &SourceLocation,
         call: &str,
     ) {
         if let Err(none) = used {
-            let detail = format!("{}: {call}: element {indices:?}: {none}", describe(place));
-            self.build.fail(Code::INVALID_ARGS, detail);
+            let detail = format!("{}: {call}: element {indices:?}: {none}", describe(location));
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
         }
     }
 
@@ -160,22 +173,22 @@ impl Seat<'_> {
         &mut self,
         tensor: &ChipTensor,
         indices: &[u32],
-        place: &Place,
+        location: &SourceLocation,
         call: &str,
     ) -> Option<(ChipTensor, TensorView<'static>)> {
         if self.build.is_over() {
             return None;
         }
-        let view = self.view_of(tensor, place, &|| format!("the tensor of {call}")).ok()?;
+        let view = self.view_of(tensor, location, &|| format!("the tensor of {call}")).ok()?;
         let one = tensor.element(indices).zip(element_of(tensor.dtype)).zip(view);
         let Some(((one, element), whole)) = one else {
             let detail = format!(
                 "{}: {call}: element {indices:?} is not in a tensor of shape {:?} in a buffer of {} bytes",
-                describe(place),
+                describe(location),
                 tensor.shape().unwrap_or(&[]),
                 tensor.bytes
             );
-            self.build.fail(Code::INVALID_ARGS, detail);
+            self.build.fail(ErrorCode::INVALID_ARGS, detail);
             return None;
         };
         Some((one, crate::views::view(&one, &[1], element).tagged(whole.heap())))
@@ -183,25 +196,36 @@ impl Seat<'_> {
 
     /// Waits for the tasks that the engine's map does not know: those of manual scopes, and all under the field's rule. `writes`:
     /// those that read the tensor as well, which are not known, so that the wait is for all of them.
-    fn settle_for(&mut self, tensor: &ChipTensor, writes: bool, place: &Place) -> Option<()> {
+    fn settle_for(
+        &mut self,
+        tensor: &ChipTensor,
+        writes: bool,
+        location: &SourceLocation,
+    ) -> Option<()> {
         let build = &mut *self.build;
         let mut after = Vec::new();
         if writes {
             after.extend(build.ids.not_noted());
         } else {
-            if let Known::Alive { id, is_noted: false, .. } = build.ids.find(tensor.owner) {
+            if let TaskStatus::Alive { id, is_noted: false, .. } = build.ids.find(tensor.owner) {
                 after.push(id);
             }
             let (ids, oldest) = (&build.ids, build.ids.oldest());
-            build.writers.look(tensor.address, &Part::of(tensor), false, oldest, |number, _| {
-                after.extend(ids.numbered(number));
-            });
+            build.writers.look(
+                tensor.address,
+                &BufferRegion::of(tensor),
+                false,
+                oldest,
+                |number, _| {
+                    after.extend(ids.numbered(number));
+                },
+            );
         }
         if after.is_empty() {
             return Some(());
         }
         self.wait_for(&after)
-            .map_err(|fault| self.build.fail_with(fault, place, "the wait for an element"))
+            .map_err(|fault| self.build.fail_with(fault, location, "the wait for an element"))
             .ok()
     }
 
@@ -238,15 +262,15 @@ fn own_element(one: &ChipTensor) -> (u64, usize) {
     (address, usize::try_from(bytes).unwrap_or(1).min(8))
 }
 
-/// Writes the same element everywhere in a dense tensor that nobody else knows yet.
+/// Writes the same element everywhere in a dense tensor that no task uses yet.
 fn fill(tensor: &ChipTensor, bits: u64, element: u64) {
     let bytes = bits.to_le_bytes();
     let element = usize::try_from(element).unwrap_or(1).clamp(1, 8);
     let (from, _) = bytes.split_at(element);
-    let place =
+    let elements =
         std::ptr::with_exposed_provenance_mut::<u8>(crate::wire::pointer_word(tensor.address));
     let len = usize::try_from(tensor.bytes).unwrap_or(0);
     // SAFETY: the heap has just given out this memory of the device, which is memory of this process, to this tensor alone.
-    let memory = unsafe { std::slice::from_raw_parts_mut(place, len) };
+    let memory = unsafe { std::slice::from_raw_parts_mut(elements, len) };
     memory.chunks_exact_mut(element).for_each(|chunk| chunk.copy_from_slice(from));
 }

@@ -1,14 +1,14 @@
 //! The files of the field's diagnostics that are about time: `chip_swimlane_records.json` and `pmu.csv`.
 //!
 //! What we do not measure is left out, and never zero: empty looks into ready queues. In `pmu.csv` a counter that is not known is an empty cell,
-//! and the notes beside the file say why.
+//! and the notes next to the file say why.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use crate::counters::{Pipe, cycles_of_ns};
-use crate::diary::Diary;
+use crate::run_log::RunLog;
 use crate::swimlane::{KernelCall, Phase, Work};
 
 /// Times are in nanoseconds.
@@ -26,7 +26,7 @@ fn line(kind: &str, phase: &Phase) -> Value {
     })
 }
 
-/// The objects of a phase: some of the field's phases stand within others.
+/// The objects of a phase: some of the field's phases lie within others.
 fn lines_of(phase: &Phase) -> Vec<Value> {
     let of_task = |kind: &str| {
         let mut value = line(kind, phase);
@@ -51,7 +51,7 @@ fn lines_of(phase: &Phase) -> Vec<Value> {
     }
 }
 
-impl Diary {
+impl RunLog {
     /// `chip_swimlane_records.json`. Level 1: which kernel ran when on which core. 2: also its doorbell, and when its scheduler saw its
     /// end. 3: also what the schedulers did. 4: also the submissions. A run that failed has level 1.
     #[must_use]
@@ -95,7 +95,7 @@ impl Diary {
     }
 
     /// `pmu.csv`: a line for each call of a kernel, with the counters of the field's group 2. Pipes are busy as long as the instructions that the kernel
-    /// told take on the device; the total is the time of the run. All are cycles at 1.85 GHz. An empty cell: it is not known, and
+    /// reported take on the device; the total is the time of the run. All are cycles at 1.85 GHz. An empty cell: it is not known, and
     /// [`pmu_notes`](Self::pmu_notes) says why.
     #[must_use]
     pub fn pmu_csv(&self, architecture: Architecture) -> String {

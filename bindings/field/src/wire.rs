@@ -32,10 +32,10 @@ pub struct CreateInfo {
     pub reserved: [u8; 5],
 }
 
-/// Where in the program a call stands.
+/// Where in the program a call is.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file; null: not known.
     pub file: *const c_char,
     /// The line.
@@ -44,8 +44,8 @@ pub struct Place {
     pub reserved: i32,
 }
 
-impl Place {
-    /// As people read it.
+impl SourceLocation {
+    /// The location as text.
     #[must_use]
     pub fn describe(&self) -> String {
         if self.file.is_null() {
@@ -60,7 +60,7 @@ impl Place {
 /// One argument of a task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Argument {
+pub struct TaskArgument {
     /// A [`ChipTensor`]; a [`CreateInfo`] where the tag is [`tag::OUTPUT`].
     pub what: *const c_void,
     /// A [`tag`].
@@ -86,7 +86,7 @@ pub mod tag {
 #[derive(Debug)]
 pub struct Task {
     /// Arguments.
-    pub tensors: *const Argument,
+    pub tensors: *const TaskArgument,
     /// Words.
     pub scalars: *const u64,
     /// Tasks to wait for.
@@ -122,8 +122,8 @@ pub struct Task {
     /// A bit for each argument.
     pub dump: u64,
     /// Where it is submitted.
-    pub place: Place,
-    /// A bit for each word of the kernel's arguments that is a scalar; 0: the scalars stand behind the tensors.
+    pub location: SourceLocation,
+    /// A bit for each word of the kernel's arguments that is a scalar; 0: the scalars follow the tensors.
     pub scalar_words: u32,
     /// Nothing.
     pub reserved: u32,
@@ -160,23 +160,23 @@ pub struct Ops {
     /// Submits a task.
     pub submit: unsafe extern "C" fn(*const Task, *mut Outputs),
     /// Makes tensors.
-    pub alloc: unsafe extern "C" fn(*const Argument, u32, Place, *mut Outputs),
+    pub alloc: unsafe extern "C" fn(*const TaskArgument, u32, SourceLocation, *mut Outputs),
     /// Opens a scope.
-    pub scope_begin: unsafe extern "C" fn(i32, Place),
+    pub scope_begin: unsafe extern "C" fn(i32, SourceLocation),
     /// Closes it.
     pub scope_end: unsafe extern "C" fn(),
     /// Reads an element.
-    pub get: unsafe extern "C" fn(*const ChipTensor, u32, *const u32, Place) -> u64,
+    pub get: unsafe extern "C" fn(*const ChipTensor, u32, *const u32, SourceLocation) -> u64,
     /// Writes an element.
-    pub set: unsafe extern "C" fn(*const ChipTensor, u32, *const u32, u64, Place),
+    pub set: unsafe extern "C" fn(*const ChipTensor, u32, *const u32, u64, SourceLocation),
     /// Clusters or vector cores.
     pub available: unsafe extern "C" fn(i32) -> i32,
     /// Whether the run has failed.
     pub is_fatal: unsafe extern "C" fn() -> i32,
     /// Fails it.
-    pub fatal: unsafe extern "C" fn(i32, *const c_char, Place),
+    pub fatal: unsafe extern "C" fn(i32, *const c_char, SourceLocation),
     /// Writes a message.
-    pub log: unsafe extern "C" fn(i32, *const c_char, Place),
+    pub log: unsafe extern "C" fn(i32, *const c_char, SourceLocation),
     /// A graph begins.
     pub graph_begin: unsafe extern "C" fn(u64, *const Task) -> u64,
     /// A graph ends.

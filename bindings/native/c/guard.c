@@ -16,17 +16,17 @@
 
 typedef int (*pto_foreign)(void *runtime, void *args, int count);
 
-struct seat {
+struct guarded_call {
     sigjmp_buf back;
     const char *name;
     volatile sig_atomic_t paused;
     /* The signal that ended the call, or 0. */
     volatile sig_atomic_t number;
     volatile uintptr_t address;
-    struct seat *outer;
+    struct guarded_call *outer;
 };
 
-static _Thread_local struct seat *current;
+static _Thread_local struct guarded_call *current;
 
 enum { GUARDED = 5 };
 static const int signals[GUARDED] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
@@ -40,15 +40,15 @@ static void say(const char *text) {
 }
 
 static void handle(int number, siginfo_t *info, void *context) {
-    struct seat *seat = current;
-    if (seat != NULL && !seat->paused) {
-        seat->address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
-        seat->number = number;
-        siglongjmp(seat->back, 1);
+    struct guarded_call *call = current;
+    if (call != NULL && !call->paused) {
+        call->address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
+        call->number = number;
+        siglongjmp(call->back, 1);
     }
-    if (seat != NULL) {
+    if (call != NULL) {
         say("pto: the process got a fatal signal while it was called by ");
-        say(seat->name);
+        say(call->name);
         say("\n");
     }
     for (int i = 0; i < GUARDED; i++) {
@@ -86,20 +86,20 @@ int pto_guard_install(void) {
  * or 0. */
 int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, const char *name, int *result,
                    uintptr_t *address) {
-    struct seat seat;
-    seat.name = name;
-    seat.paused = 0;
-    seat.number = 0;
-    seat.address = 0;
-    seat.outer = current;
+    struct guarded_call call;
+    call.name = name;
+    call.paused = 0;
+    call.number = 0;
+    call.address = 0;
+    call.outer = current;
     /* The handler runs with the mask that was there (SA_NODEFER, an empty sa_mask): there is none to restore. */
-    if (sigsetjmp(seat.back, 0) == 0) {
-        current = &seat;
+    if (sigsetjmp(call.back, 0) == 0) {
+        current = &call;
         *result = function(runtime, args, count);
     }
-    current = seat.outer;
-    *address = seat.address;
-    return seat.number;
+    current = call.outer;
+    *address = call.address;
+    return call.number;
 }
 
 /* Rust is called back. The value belongs to pto_guard_resume. */

@@ -12,15 +12,15 @@ pub type Program =
 
 /// The builders of one device; clones are the same set.
 #[derive(Clone, Default)]
-pub struct Builders(Arc<Mutex<Table>>);
+pub struct HostedBuilders(Arc<Mutex<BuilderTable>>);
 
 #[derive(Default)]
-struct Table {
+struct BuilderTable {
     programs: BTreeMap<u64, Program>,
     names: BTreeSet<&'static str>,
 }
 
-impl Builders {
+impl HostedBuilders {
     /// Gives a program to the device; one of the same name before it is replaced.
     pub fn insert(&self, name: &str, program: Program) {
         let mut table = self.table();
@@ -36,13 +36,13 @@ impl Builders {
         table.programs.remove(&symbol(name)).is_some()
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, BuilderTable> {
         // Programs run without the lock; what a panic leaves is a valid table.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl BuilderSet for Builders {
+impl BuilderSet for HostedBuilders {
     fn names(&self) -> &[&str] {
         let names: Vec<_> = self.table().names.iter().copied().collect();
         interned_list(&names)
@@ -96,13 +96,13 @@ fn interned_list(names: &[&'static str]) -> &'static [&'static str] {
 
 #[cfg(test)]
 mod tests {
-    use super::Builders;
+    use super::HostedBuilders;
     use pto_host::graph::BuilderSet;
     use std::sync::Arc;
 
     #[test]
     fn builders_come_and_go() {
-        let builders = Builders::default();
+        let builders = HostedBuilders::default();
         builders.insert("b", Arc::new(|_| Ok(())));
         builders.insert("a", Arc::new(|_| Ok(())));
         assert_eq!(builders.names(), ["a", "b"]);

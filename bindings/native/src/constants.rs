@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 /// The words of 32 bits of the array `symbol`. `None`: the object has no such symbol.
 ///
 /// # Errors
-/// `OBJECT_FORMAT`: the bytes are no object, or the array does not stand in its file as whole words.
+/// `OBJECT_FORMAT`: the bytes are no object, or the array is not in its file as whole words.
 pub fn words(bytes: &[u8], symbol: &str) -> Result<Option<Vec<u32>>, Failure> {
     let broken = |why: String| Failure::new(FailureKind::OBJECT_FORMAT, why);
     let file = ElfFile64::<Endianness>::parse(bytes)

@@ -13,7 +13,7 @@ use pto_host::{
 };
 use pto_host::{GraphImage, RunReport, Work};
 
-use crate::builders::Builders;
+use crate::builders::HostedBuilders;
 use crate::draft::GraphDraft;
 use crate::failure::{Failure, FailureKind};
 
@@ -22,8 +22,8 @@ pub struct SharedDevice {
     device: Mutex<Device>,
     memory: DeviceMemory,
     call_refusal: CallRefusal,
-    builders: Builders,
-    /// Why a builder program did not return, until the run is told.
+    builders: HostedBuilders,
+    /// Why a builder program did not return, until the run's failure is made of it.
     builder_failure: Mutex<Option<Failure>>,
     name: String,
     cores: [u32; CoreKind::COUNT],
@@ -67,7 +67,7 @@ pub fn streaming(options: &RunOptions) -> RunOptions {
 /// # Errors
 /// `WORKERS`, `MAP_GM`.
 pub fn open_device(options: DeviceOptions) -> Result<Device, Failure> {
-    Ok(Device::open_sim(options, Builders::default())?)
+    Ok(Device::open_sim(options, HostedBuilders::default())?)
 }
 
 /// Opens the emulated machine with what is flashed to it.
@@ -89,14 +89,14 @@ impl SharedDevice {
     /// # Errors
     /// `WORKERS`, `MAP_GM`.
     pub fn open_sim(options: DeviceOptions) -> Result<Arc<Self>, Failure> {
-        let builders = Builders::default();
+        let builders = HostedBuilders::default();
         let device = Device::open_sim(options, builders.clone())?;
         Ok(Self::over(device, builders))
     }
 
     /// Shares an open device. Builders can be given to it if `builders` are those that it was opened with.
     #[must_use]
-    pub fn over(device: Device, builders: Builders) -> Arc<Self> {
+    pub fn over(device: Device, builders: HostedBuilders) -> Arc<Self> {
         Arc::new(Self {
             memory: device.memory(),
             call_refusal: device.call_refusal(),
@@ -134,7 +134,7 @@ impl SharedDevice {
 
     /// Its builder programs; they can change during runs, for the next run.
     #[must_use]
-    pub fn builders(&self) -> &Builders {
+    pub fn builders(&self) -> &HostedBuilders {
         &self.builders
     }
 
@@ -201,8 +201,9 @@ impl SharedDevice {
 
     /// Why a run ended with `error`: the builder program that did not return, if there is one.
     pub fn failure_of(&self, error: pto_host::Error) -> Failure {
-        let told = self.builder_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match told {
+        let builder_failure =
+            self.builder_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match builder_failure {
             Some(failure) => Failure { message: format!("{failure}\n{error}"), ..failure },
             None => error.into(),
         }
@@ -211,10 +212,10 @@ impl SharedDevice {
 
 /// The device alone, for a session.
 impl SharedDevice {
-    /// The device; the owner is given back where somebody else uses the device.
+    /// The device, if this owner is the only one.
     ///
     /// # Errors
-    /// The owner: a call of another thread, or an object that stands on the device.
+    /// `self`: a call of another thread, or an object of the device, also holds it.
     pub fn into_device(self: Arc<Self>) -> Result<Device, Arc<Self>> {
         let only = |owner: Self| owner.device.into_inner().unwrap_or_else(PoisonError::into_inner);
         Arc::try_unwrap(self).map(only)

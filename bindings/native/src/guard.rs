@@ -47,7 +47,7 @@ impl Signal {
     }
 }
 
-/// What foreign code is called with.
+/// A call of foreign code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     pub(crate) function: Foreign,
@@ -121,33 +121,33 @@ pub unsafe fn call_guarded_often(
     unsafe { enter(call, name) }.map_err(Signal::name)
 }
 
-/// Copies bytes, and comes back also where there is no memory at one of the two places, or none that may be written: then some of the bytes may
+/// Copies bytes, and comes back also if one of the two addresses has no memory, or memory that may not be written: then some of the bytes may
 /// have been copied.
 ///
 /// # Errors
 /// The name of the signal.
 ///
 /// # Safety
-/// Where the places are memory, the caller may read `bytes` bytes of one and write as many of the other, which do not overlap.
+/// Where the addresses have memory, the caller may read `bytes` bytes of one and write as many of the other, which do not overlap.
 pub unsafe fn copy_guarded(from: *const u8, to: *mut u8, bytes: usize) -> Result<(), &'static str> {
-    let mut copy = Copy { from, to, bytes };
+    let mut copy = CopyArgs { from, to, bytes };
     let pair = ((&raw mut copy).cast(), std::ptr::null_mut());
-    // SAFETY: the caller vouches for the places. A signal leaves a function of C that holds nothing.
+    // SAFETY: the caller vouches for the pointers. A signal leaves a function of C that holds nothing.
     unsafe { call_guarded_often(copy_bytes, pair, c"a copy") }.map(|_| ())
 }
 
-/// What [`copy_bytes`] is called with.
-struct Copy {
+/// The arguments of [`copy_bytes`].
+struct CopyArgs {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
 }
 
 /// # Safety
-/// `copy` is a [`struct@Copy`] whose places may be read and written.
+/// `copy` is a [`CopyArgs`] whose pointers may be read and written.
 unsafe extern "C" fn copy_bytes(copy: *mut c_void, _: *mut u64, _: c_int) -> c_int {
     // SAFETY: the caller vouches for it.
-    let Copy { from, to, bytes } = unsafe { copy.cast::<Copy>().read() };
+    let CopyArgs { from, to, bytes } = unsafe { copy.cast::<CopyArgs>().read() };
     if bytes == size_of::<u32>() && from.cast::<u32>().is_aligned() {
         // SAFETY: as above. A word is read as one, because kernels may count in it meanwhile.
         let word = unsafe { AtomicU32::from_ptr(from.cast_mut().cast()) }.load(Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! The kernels of a shared object that says which they are: the array `pto_kernels` of `include/pto_kernels.h`.
 //!
-//! The array is as long as its symbol says. What stands in it is checked before anything is made of it; that its strings end and its
+//! The array is as long as its symbol says. Its contents are checked before they are used; that its strings end and its
 //! functions are kernels is the author's word, as for any code that is loaded.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub const TABLE_SYMBOL: &str = "pto_kernels";
 
 /// `struct pto_kernel`.
 #[repr(C)]
-struct Entry {
+struct KernelEntry {
     func: u32,
     kind: u32,
     name: *const c_char,
@@ -32,7 +32,7 @@ struct Entry {
     entry: Option<KernelFn>,
 }
 
-const _: () = assert!(size_of::<Entry>() == 32, "include/pto_kernels.h states the layout");
+const _: () = assert!(size_of::<KernelEntry>() == 32, "include/pto_kernels.h states the layout");
 
 /// A kernel, and what the object says of it.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ pub fn of_bytes(bytes: &[u8], shown: &str) -> Result<Vec<ListedKernel>, Failure>
 /// The processor that a shared object with kernels is for, as `std::env::consts::ARCH` calls it. The object is not loaded.
 ///
 /// # Errors
-/// `OBJECT_FORMAT`: it is no shared object, or for a processor that nobody has a name for here; `SYMBOL_MISSING`: it lists no kernels.
+/// `OBJECT_FORMAT`: it is no shared object, or for an unknown processor; `SYMBOL_MISSING`: it lists no kernels.
 pub fn processor(bytes: &[u8], shown: &str) -> Result<&'static str, Failure> {
     let wrong = |why: String| Failure::new(FailureKind::OBJECT_FORMAT, format!("'{shown}' {why}"));
     let file = parsed(bytes).map_err(wrong)?;
@@ -122,7 +122,7 @@ fn count(file: &Object<'_>) -> Result<Option<usize>, String> {
     let mut symbols = file.dynamic_symbols();
     let table = symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(TABLE_SYMBOL));
     let Some(table) = table else { return Ok(None) };
-    let (size, each) = (table.size(), size_of::<Entry>() as u64);
+    let (size, each) = (table.size(), size_of::<KernelEntry>() as u64);
     if size == 0 || !size.is_multiple_of(each) {
         return Err(format!(
             "has {size} bytes in `{TABLE_SYMBOL}`, and an entry of pto_kernels.h has {each}; compile it with that header"
@@ -132,10 +132,10 @@ fn count(file: &Object<'_>) -> Result<Option<usize>, String> {
 }
 
 /// The entry of this number as a kernel; else what is wrong with it.
-fn entry(table: NonNull<Entry>, number: usize) -> Result<ListedKernel, String> {
+fn entry(table: NonNull<KernelEntry>, number: usize) -> Result<ListedKernel, String> {
     // SAFETY: the symbol's size says that there are more than `number` entries; the object stays loaded.
     let entry = unsafe { table.add(number) };
-    // SAFETY: as above; any bytes are an `Entry`, for zero is an entry without a function.
+    // SAFETY: as above; any bytes are a `KernelEntry`, for zero is an entry without a function.
     let entry = unsafe { entry.read_unaligned() };
     let func = u16::try_from(entry.func).ok().filter(|func| usize::from(*func) < MAX_FUNC_ID);
     let func = func.ok_or_else(|| format!("func is {}; it is below {MAX_FUNC_ID}", entry.func))?;

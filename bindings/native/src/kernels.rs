@@ -32,13 +32,13 @@ pub struct KernelSource<'a> {
 }
 
 /// Where the code of a content and symbol is, and what holds it.
-struct Held {
+struct CachedCode {
     entry: usize,
     _object: Option<SharedObject>,
 }
 
 /// By SHA-256 of the content, and symbol.
-static HELD: Mutex<BTreeMap<([u8; 32], String), Held>> = Mutex::new(BTreeMap::new());
+static CODE_CACHE: Mutex<BTreeMap<([u8; 32], String), CachedCode>> = Mutex::new(BTreeMap::new());
 
 /// A kernel from the bytes of a shared or relocatable object.
 ///
@@ -56,7 +56,7 @@ pub fn from_bytes(bytes: &[u8], source: KernelSource<'_>) -> Result<Kernel, Fail
 /// Those of [`from_bytes`].
 pub fn entry_of(bytes: &[u8], source: KernelSource<'_>) -> Result<NonNull<c_void>, Failure> {
     let key = (Sha256::digest(bytes).into(), source.symbol.to_owned());
-    let mut table = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut table = CODE_CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     let entry = match table.get(&key) {
         Some(held) => held.entry,
         None => {
@@ -101,13 +101,13 @@ pub fn check_relocatable(bytes: &[u8], source: KernelSource<'_>) -> Result<(), F
     relocatable::check(bytes, source.symbol, source.name)
 }
 
-fn load(bytes: &[u8], source: KernelSource<'_>) -> Result<Held, Failure> {
+fn load(bytes: &[u8], source: KernelSource<'_>) -> Result<CachedCode, Failure> {
     // The type of an ELF file: 1 relocatable, 3 shared.
     if bytes.get(..4) == Some(b"\x7FELF") && bytes.get(16) == Some(&1) {
         let entry = relocatable::load(bytes, source.symbol, source.name)?;
-        return Ok(Held { entry, _object: None });
+        return Ok(CachedCode { entry, _object: None });
     }
     let object = SharedObject::from_bytes(bytes, source.name)?;
     let entry = object.function(source.symbol)?.as_ptr().expose_provenance();
-    Ok(Held { entry, _object: Some(object) })
+    Ok(CachedCode { entry, _object: Some(object) })
 }

@@ -50,7 +50,7 @@ mod shared_object;
 pub mod stitch;
 
 #[cfg(feature = "devices")]
-pub use builders::{Builders, Program};
+pub use builders::{HostedBuilders, Program};
 #[cfg(feature = "devices")]
 pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 #[cfg(feature = "devices")]

@@ -1,8 +1,8 @@
 //! Finds programs in other languages that follow addresses of the device's memory as pointers.
 //!
 //! On the simulator such a pointer works, because the memory is this process's own. On a device it reads what a cache happens to hold, or
-//! ends the process. While programs are watched, they get other addresses than those of the device: those of a [`Decoy`], which nobody may touch. What
-//! they hand back becomes the device's again (`crate::foreign::Alias`), and a pointer that is followed raises a signal, whose address says which
+//! ends the process. While programs are watched, they get other addresses than those of the device: those of a [`Decoy`], which may not be touched. Addresses that
+//! they pass back are translated to the device's (`crate::foreign::Alias`), and a pointer that is followed raises a signal, whose address says which
 //! byte of which buffer it was meant to be.
 
 use std::ffi::c_void;
@@ -18,7 +18,7 @@ use crate::guard::{self, Call, ForeignFn};
 /// The environment variable that has programs watched: `1`, or `0` as without it.
 const VARIABLE: &str = "PTO_CHECK_RAW_ACCESS";
 
-/// Addresses that stand for those of a device's memory, and that nobody may touch.
+/// Addresses that programs get instead of those of a device's memory, and that may not be touched.
 #[derive(Debug)]
 pub struct Decoy {
     alias: Alias,
@@ -34,7 +34,7 @@ impl Decoy {
     pub fn of(memory: &DeviceMemory) -> Result<Self, Failure> {
         let (bytes, _) = memory.size();
         let refused = |why: io::Error| {
-            let message = format!("{bytes} addresses that stand for the device's memory: {why}");
+            let message = format!("{bytes} addresses to use instead of the device's memory: {why}");
             Failure::new(FailureKind::MAP_GM, message)
         };
         let length =
@@ -53,7 +53,7 @@ impl Decoy {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT`: the variable has another value than 0 or 1; `MAP_GM`.
-    pub fn asked_for(memory: &DeviceMemory) -> Result<Option<Self>, Failure> {
+    pub fn from_environment(memory: &DeviceMemory) -> Result<Option<Self>, Failure> {
         match std::env::var(VARIABLE).as_deref() {
             Err(_) | Ok("" | "0") => Ok(None),
             Ok("1") => Self::of(memory).map(Some),
@@ -65,13 +65,13 @@ impl Decoy {
         }
     }
 
-    /// Which addresses it stands for.
+    /// The translation between its addresses and the device's.
     #[must_use]
     pub const fn alias(&self) -> Alias {
         self.alias
     }
 
-    /// What `name` did when it reached `pointer`; `words` are what it was given. `None`: the pointer is none of the decoy's.
+    /// The failure of `name`, which accessed `pointer`; `words` are its arguments. `None`: the pointer is none of the decoy's.
     #[must_use]
     pub fn explain(
         &self,
@@ -81,7 +81,7 @@ impl Decoy {
         memory: &DeviceMemory,
     ) -> Option<Failure> {
         let address = self.alias.followed(pointer as u64)?;
-        let place = match memory.allocation(address) {
+        let target = match memory.allocation(address) {
             Some((start, bytes)) => {
                 let is_in =
                     |word: &u64| (start.0..start.0 + bytes).contains(&self.alias.device(*word));
@@ -96,7 +96,7 @@ impl Decoy {
             None => "no live buffer".to_owned(),
         };
         let message = format!(
-            "{name} followed {address}, an address of the device's memory, as a pointer: {place}. \
+            "{name} followed {address}, an address of the device's memory, as a pointer: {target}. \
              On a device it would read what a cache happens to hold."
         );
         Some(Failure::new(FailureKind::RAW_ACCESS, message))
@@ -116,9 +116,9 @@ impl Watched {
     /// The builder program `name` of a device, if the environment asks for it.
     ///
     /// # Errors
-    /// Those of [`Decoy::asked_for`].
-    pub fn asked_for(memory: &DeviceMemory, name: &str) -> Result<Option<Self>, Failure> {
-        let decoy = Decoy::asked_for(memory)?;
+    /// Those of [`Decoy::from_environment`].
+    pub fn from_environment(memory: &DeviceMemory, name: &str) -> Result<Option<Self>, Failure> {
+        let decoy = Decoy::from_environment(memory)?;
         let name = format!("the builder program `{name}`");
         Ok(decoy.map(|decoy| Self { decoy, memory: memory.clone(), name }))
     }
@@ -155,7 +155,7 @@ impl Watched {
 impl Drop for Decoy {
     fn drop(&mut self) {
         let start = ptr::with_exposed_provenance_mut(self.start);
-        // SAFETY: `of` made this mapping of exactly this length; nobody may touch it.
+        // SAFETY: `of` made this mapping of exactly this length; no pages of it are accessible.
         let result = unsafe { libc::munmap(start, self.bytes) };
         debug_assert_eq!(result, 0, "munmap: {}", io::Error::last_os_error());
     }

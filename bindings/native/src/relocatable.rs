@@ -72,7 +72,7 @@ fn lay_out(bytes: &[u8], symbol: &str, name: &str) -> Result<LaidOut, Failure> {
     })?;
     let plan = Plan::new(&file).map_err(unloadable)?;
     let memory = Memory::reserve(plan.bytes).map_err(|why| no_memory(name, &why))?;
-    let layout = Layout { file: &file, plan: &plan, base: memory.start.expose_provenance() };
+    let layout = ObjectImage { file: &file, plan: &plan, base: memory.start.expose_provenance() };
     let image = layout.image().map_err(unloadable)?;
     let entry = layout.function(entry).map_err(unloadable)?;
     Ok(LaidOut { plan, memory, image, entry })
@@ -91,15 +91,15 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, String> {
     Ok(file)
 }
 
-/// Where a section goes.
+/// Where a section goes in the memory.
 #[derive(Clone, Copy)]
-struct Place {
+struct SectionRange {
     at: usize,
     bytes: usize,
     group: usize,
 }
 
-impl Place {
+impl SectionRange {
     /// The first of `bytes` bytes at an offset of the section, if they lie in it.
     fn within(self, offset: u64, bytes: usize) -> Option<usize> {
         let offset = usize::try_from(offset).ok()?;
@@ -110,7 +110,7 @@ impl Place {
 
 /// Where everything goes, from the start of the memory.
 struct Plan {
-    sections: HashMap<SectionIndex, Place>,
+    sections: HashMap<SectionIndex, SectionRange>,
     /// Symbols that others provide: their entry in the address table, and their stub.
     foreign: HashMap<SymbolIndex, (usize, usize)>,
     /// Entries of the address table for symbols of the object itself.
@@ -133,7 +133,7 @@ impl Plan {
         for group in [TEXT, CONSTANTS, DATA] {
             plan.groups[group] = plan.bytes.next_multiple_of(PAGE);
             plan.bytes = plan.groups[group];
-            plan.place_sections(file, group)?;
+            plan.lay_out_sections(file, group)?;
             match group {
                 TEXT => {
                     for symbol in &foreign {
@@ -158,7 +158,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn place_sections(&mut self, file: &File<'_>, group: usize) -> Result<(), String> {
+    fn lay_out_sections(&mut self, file: &File<'_>, group: usize) -> Result<(), String> {
         for section in file.sections() {
             if group_of(&section)? == Some(group) {
                 let too_large = |_| "it is too large".to_owned();
@@ -168,7 +168,7 @@ impl Plan {
                     return Err(format!("a section is aligned to {align} bytes"));
                 }
                 let at = self.take(bytes, align)?;
-                self.sections.insert(section.index(), Place { at, bytes, group });
+                self.sections.insert(section.index(), SectionRange { at, bytes, group });
             }
         }
         Ok(())
@@ -255,21 +255,21 @@ fn relocated_bytes(relocation: &object::Relocation) -> Result<usize, String> {
     }
 }
 
-/// What an object looks like at the address where it will be.
-struct Layout<'f, 'b> {
+/// An object as it will be at its address.
+struct ObjectImage<'f, 'b> {
     file: &'f File<'b>,
     plan: &'f Plan,
     base: usize,
 }
 
-impl Layout<'_, '_> {
+impl ObjectImage<'_, '_> {
     /// The bytes of the whole memory, relocated.
     fn image(&self) -> Result<Vec<u8>, String> {
         let mut image = vec![0; self.plan.bytes];
         for section in self.file.sections() {
-            if let Some(place) = self.plan.sections.get(&section.index()) {
+            if let Some(range) = self.plan.sections.get(&section.index()) {
                 // Sections of zeros have no bytes in the file.
-                write(&mut image, place.at, section.data().map_err(|error| error.to_string())?)?;
+                write(&mut image, range.at, section.data().map_err(|error| error.to_string())?)?;
             }
         }
         for (symbol, (entry, stub)) in &self.plan.foreign {
@@ -285,14 +285,14 @@ impl Layout<'_, '_> {
             write(&mut image, *entry, &address.to_le_bytes())?;
         }
         for section in self.file.sections() {
-            let Some(place) = self.plan.sections.get(&section.index()) else { continue };
+            let Some(range) = self.plan.sections.get(&section.index()) else { continue };
             for (offset, relocation) in section.relocations() {
                 let outside = || {
                     let name = section.name().unwrap_or("?");
                     format!("the relocation at byte {offset} of section {name} is not within it")
                 };
                 let bytes = relocated_bytes(&relocation)?;
-                let at = place.within(offset, bytes).ok_or_else(outside)?;
+                let at = range.within(offset, bytes).ok_or_else(outside)?;
                 self.relocate(&mut image, at, &relocation)?;
             }
         }
@@ -302,7 +302,7 @@ impl Layout<'_, '_> {
     fn relocate(
         &self,
         image: &mut [u8],
-        place: usize,
+        at: usize,
         relocation: &object::Relocation,
     ) -> Result<(), String> {
         let RelocationTarget::Symbol(symbol) = relocation.target() else {
@@ -317,21 +317,19 @@ impl Layout<'_, '_> {
             (None, _) => self.address(symbol)?,
         };
         let value = (target as u64).wrapping_add(relocation.addend().cast_unsigned());
-        let relative = value.wrapping_sub(self.at(place) as u64).cast_signed();
+        let relative = value.wrapping_sub(self.at(at) as u64).cast_signed();
         let far = |_| format!("{} is out of reach: compile with -fPIC", self.symbol_name(symbol));
         match kind {
             elf::R_X86_64_NONE => Ok(()),
-            elf::R_X86_64_64 => write(image, place, &value.to_le_bytes()),
-            elf::R_X86_64_PC64 => write(image, place, &relative.to_le_bytes()),
-            elf::R_X86_64_32 => {
-                write(image, place, &u32::try_from(value).map_err(far)?.to_le_bytes())
-            }
+            elf::R_X86_64_64 => write(image, at, &value.to_le_bytes()),
+            elf::R_X86_64_PC64 => write(image, at, &relative.to_le_bytes()),
+            elf::R_X86_64_32 => write(image, at, &u32::try_from(value).map_err(far)?.to_le_bytes()),
             elf::R_X86_64_32S => {
                 let value = i32::try_from(value.cast_signed()).map_err(far)?;
-                write(image, place, &value.to_le_bytes())
+                write(image, at, &value.to_le_bytes())
             }
             // Those that are left are relative, and have four bytes.
-            _ => write(image, place, &i32::try_from(relative).map_err(far)?.to_le_bytes()),
+            _ => write(image, at, &i32::try_from(relative).map_err(far)?.to_le_bytes()),
         }
     }
 
@@ -386,12 +384,12 @@ impl Layout<'_, '_> {
     }
 }
 
-/// Writes bytes into the image. The plan has a place for them, unless the object is damaged.
+/// Writes bytes into the image. They lie within it, unless the object is damaged.
 fn write(image: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), String> {
     let end = at.checked_add(bytes.len());
-    let place = end.and_then(|end| image.get_mut(at..end));
-    let place = place.ok_or_else(|| format!("bytes at {at} are not within the object"))?;
-    place.copy_from_slice(bytes);
+    let target = end.and_then(|end| image.get_mut(at..end));
+    let target = target.ok_or_else(|| format!("bytes at {at} are not within the object"))?;
+    target.copy_from_slice(bytes);
     Ok(())
 }
 
@@ -432,7 +430,7 @@ impl Memory {
         if descriptor < 0 {
             return Err(refused("memfd_create"));
         }
-        // SAFETY: the descriptor was just made, and nobody else has it.
+        // SAFETY: the descriptor was just made, and has no other owner.
         let file = fs::File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
         // The zeros of the end stay a hole.
         let written = image.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -446,12 +444,12 @@ impl Memory {
             (data, self.bytes, libc::PROT_READ | libc::PROT_WRITE),
         ];
         for (from, to, protection) in groups.into_iter().filter(|(from, to, _)| from < to) {
-            let (place, bytes) = (self.start.wrapping_add(from), to - from);
+            let (address, bytes) = (self.start.wrapping_add(from), to - from);
             let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
             let offset = from.cast_signed() as libc::off_t;
-            // SAFETY: whole pages of this mapping, which nobody else knows yet, are replaced.
+            // SAFETY: this replaces whole pages of this mapping, which is not in use yet.
             let shown = unsafe {
-                libc::mmap(place.cast(), bytes, protection, flags, file.as_raw_fd(), offset)
+                libc::mmap(address.cast(), bytes, protection, flags, file.as_raw_fd(), offset)
             };
             if shown == libc::MAP_FAILED {
                 let call = format!("mmap({protection:#x}) of {bytes} bytes at {from} of a file");
@@ -473,7 +471,7 @@ fn refused(call: &str) -> String {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: `reserve` made this mapping, and nobody uses it.
+        // SAFETY: `reserve` made this mapping, and nothing uses it.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }

@@ -51,7 +51,7 @@ impl SharedObject {
         if fd < 0 {
             return Err(io(std::io::Error::last_os_error()));
         }
-        // SAFETY: memfd_create has just made it, and nobody else has it.
+        // SAFETY: memfd_create has just made it, and it has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut file = File::from(fd);
         file.write_all(bytes).map_err(io)?;

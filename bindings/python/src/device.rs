@@ -10,7 +10,7 @@ use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{Hosting, Kernel, RunControl, VirtDeviceOptions, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
 use pto_native::stitch::open_session;
-use pto_native::{Builders, Failure, FailureKind, SharedDevice, checked};
+use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice, checked};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -135,7 +135,7 @@ impl Device {
                     ..usual
                 };
                 let opened = py.detach(|| pto_native::open_virt(&options));
-                opened.map(|device| SharedDevice::over(device, Builders::default()))
+                opened.map(|device| SharedDevice::over(device, HostedBuilders::default()))
             }
             other => return Err(unknown("device", other, "\"a2a3sim\" or \"virt\"")),
         };

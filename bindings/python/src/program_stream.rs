@@ -7,7 +7,7 @@ use std::time::Duration;
 use pto_host::stitch::{ProgramStream as Stream, Tensor as DeviceTensor};
 use pto_host::workloads::tile::DType;
 
-use pto_native::stitch::{Number, Request, SharedTensor};
+use pto_native::stitch::{Number, RunRequest, SharedTensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyTuple};
 
@@ -140,7 +140,7 @@ impl ProgramStream {
         give: Option<BTreeMap<String, Bound<'py, Tensor>>>,
         numbers: Option<BTreeMap<String, Bound<'py, PyAny>>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let mut request = Request::default();
+        let mut request = RunRequest::default();
         for (name, tensor) in &tensors {
             request.lend(name, Arc::clone(tensor.get().0.get()?));
         }

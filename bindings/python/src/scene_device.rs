@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::ptr::with_exposed_provenance_mut;
 
 use pto_field::{
-    Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, Keeps, KernelCode, ObjectCode,
-    Place, Rings, Role, Source, Tensor, TheirLimits,
+    Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, Keeps, KernelCode, MemorySpace,
+    ObjectCode, ProgramSource, Rings, Role, Tensor, TheirLimits,
 };
 use pto_host::Hosting;
 use pto_host::abi::CoreKind;
@@ -84,7 +84,7 @@ impl FieldDevice {
     ) -> PyResult<FieldCallable> {
         let kernels: Vec<KernelCode<'_>> = kernels.iter().map(kernel).collect::<PyResult<_>>()?;
         let orchestration = ObjectCode::Bytes(orchestration);
-        let source = Source { orchestration, entry, config, kernels: &kernels };
+        let source = ProgramSource { orchestration, entry, config, kernels: &kernels };
         Ok(FieldCallable(Held::new(Callable::load(&source).map_err(raised_from)?)))
     }
 
@@ -179,6 +179,6 @@ fn rule(name: &str) -> PyResult<EdgeRule> {
 }
 
 fn tensor((address, shape, dtype, _, is_in_place): &GivenTensor, role: Role) -> Tensor<'_> {
-    let place = if *is_in_place { Place::Device } else { Place::Host };
-    Tensor { pointer: with_exposed_provenance_mut(*address), shape, dtype: *dtype, role, place }
+    let space = if *is_in_place { MemorySpace::Device } else { MemorySpace::Host };
+    Tensor { pointer: with_exposed_provenance_mut(*address), shape, dtype: *dtype, role, space }
 }

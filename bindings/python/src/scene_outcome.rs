@@ -1,6 +1,6 @@
 //! `FieldOutcome`: what became of a run of a program of the field.
 
-use pto_field::{Architecture, Diary, Outcome};
+use pto_field::{Architecture, RunLog, RunOutcome};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -8,15 +8,15 @@ use crate::report::Report;
 
 /// See the file.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct FieldOutcome(Outcome);
+pub(crate) struct FieldOutcome(RunOutcome);
 
 impl FieldOutcome {
-    pub(crate) fn new(outcome: Outcome) -> Self {
+    pub(crate) fn new(outcome: RunOutcome) -> Self {
         Self(outcome)
     }
 
-    fn kept(&self, has: impl Fn(&Diary) -> bool) -> Option<&Diary> {
-        self.0.diary.as_ref().filter(|diary| has(diary))
+    fn kept(&self, has: impl Fn(&RunLog) -> bool) -> Option<&RunLog> {
+        self.0.run_log.as_ref().filter(|run_log| has(run_log))
     }
 }
 
@@ -54,31 +54,32 @@ impl FieldOutcome {
 
     /// `deps.json`; None: the graph was not kept.
     fn deps_json(&self) -> Option<String> {
-        self.kept(|diary| diary.keeps().graph).map(Diary::deps_json)
+        self.kept(|run_log| run_log.keeps().graph).map(RunLog::deps_json)
     }
 
     /// `scope_stats.jsonl`; None: the graph was not kept.
     fn scope_stats_jsonl(&self) -> Option<String> {
         let is_fatal = self.0.error.is_some();
-        self.kept(|diary| diary.keeps().graph).map(|diary| diary.scope_stats_jsonl(is_fatal))
+        self.kept(|run_log| run_log.keeps().graph)
+            .map(|run_log| run_log.scope_stats_jsonl(is_fatal))
     }
 
     /// `chip_swimlane_records.json`; None: it was not kept when kernels ran.
     fn swimlane_json(&self, level: u32) -> Option<String> {
-        self.kept(|diary| diary.keeps().spans).map(|diary| diary.swimlane_json(level))
+        self.kept(|run_log| run_log.keeps().spans).map(|run_log| run_log.swimlane_json(level))
     }
 
     /// `pmu.csv`, and sentences about its counters; None: it was not kept when kernels ran.
     fn pmu(&self, is_a5: bool) -> Option<(String, Vec<String>)> {
         let architecture = if is_a5 { Architecture::A5 } else { Architecture::A2a3 };
-        let diary = self.kept(|diary| diary.keeps().spans)?;
-        Some((diary.pmu_csv(architecture), diary.pmu_notes(architecture)))
+        let run_log = self.kept(|run_log| run_log.keeps().spans)?;
+        Some((run_log.pmu_csv(architecture), run_log.pmu_notes(architecture)))
     }
 
     /// `args_dump.json` and `args.bin`; None: no arguments were kept.
     fn args_dump<'py>(&self, py: Python<'py>) -> Option<(String, Bound<'py, PyBytes>)> {
-        let diary = self.kept(|diary| !diary.dumped().entries.is_empty())?;
-        Some((diary.args_dump_json(), PyBytes::new(py, &diary.dumped().bytes)))
+        let run_log = self.kept(|run_log| !run_log.dumped().entries.is_empty())?;
+        Some((run_log.args_dump_json(), PyBytes::new(py, &run_log.dumped().bytes)))
     }
 
     /// How many tasks were submitted.

@@ -204,7 +204,7 @@ private:
             first_++;
         }
         uint64_t offset = 0;
-        if (published_ - first_ >= args_.depth || published_ - first_ >= MOST_OUTPUTS || !place(nbytes, offset)) {
+        if (published_ - first_ >= args_.depth || published_ - first_ >= MOST_OUTPUTS || !find_room(nbytes, offset)) {
             return false;
         }
         spans_[published_ % MOST_OUTPUTS] = Span{published_ + 1, offset, nbytes};
@@ -214,8 +214,8 @@ private:
         reservation.payload.gm_addr = nbytes == 0 ? 0 : region_.desc().payload_base + layout_.output_arena_offset + offset;
         return true;
     }
-    // Room behind the newest message, or at the arena's begin.
-    bool place(uint64_t nbytes, uint64_t &offset) const {
+    // Room after the newest message, or at the arena's begin.
+    bool find_room(uint64_t nbytes, uint64_t &offset) const {
         if (first_ != published_) {
             const Span &newest = spans_[(published_ - 1) % MOST_OUTPUTS];
             offset = (newest.offset + newest.nbytes + 63) / 64 * 64;

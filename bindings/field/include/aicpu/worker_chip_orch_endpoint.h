@@ -97,7 +97,7 @@ public:
         }
         return is_fine();
     }
-    // What was written before is there for whoever sees the counter's new value.
+    // What was written before is visible to a reader that sees the counter's new value.
     bool signal_notify(uint64_t address, int32_t value, WorkerChipOrchNotifyOp op) {
         int32_t *counter = checked(address, WorkerChipEndpointOp::SIGNAL_NOTIFY);
         if (counter == nullptr) {

@@ -5,7 +5,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use pto_field::{
-    Call, CallOptions, Callable, FieldDevice, KernelCode, ObjectCode, Outcome, Source, Tensor,
+    Call, CallOptions, Callable, FieldDevice, KernelCode, ObjectCode, ProgramSource, RunOutcome,
+    Tensor,
 };
 use pto_host::abi::CoreKind;
 use pto_host::virtual_time::VirtualOptions;
@@ -103,7 +104,7 @@ pub(crate) fn with_kernels(entry: &str, kernels: &[KernelCode<'_>]) -> Callable 
     };
     let config = format!("{entry}_config");
     let orchestration = ObjectCode::Path(orchestrations);
-    Callable::load(&Source { orchestration, entry, config: Some(&config), kernels }).unwrap()
+    Callable::load(&ProgramSource { orchestration, entry, config: Some(&config), kernels }).unwrap()
 }
 
 /// The hosting modes.
@@ -126,7 +127,7 @@ pub(crate) fn run(
     tensors: &[Tensor<'_>],
     scalars: &[u64],
     options: &CallOptions,
-) -> Outcome {
+) -> RunOutcome {
     // SAFETY: the tensors are slices of the tests'.
     unsafe { device.run(program, &Call { tensors, scalars }, options, &RunControl::default()) }
         .unwrap()

@@ -2,14 +2,14 @@
 
 use crate::bench::{device, modes};
 use crate::programs::run_on;
-use pto_field::{Architecture, CallOptions, Diary, Keeps};
+use pto_field::{Architecture, CallOptions, Keeps, RunLog};
 use serde_json::Value;
 
-fn kept(entry: &str, keeps: Keeps) -> Diary {
+fn kept(entry: &str, keeps: Keeps) -> RunLog {
     let options = CallOptions { keeps, ..CallOptions::default() };
     let (outcome, _) = run_on(&device(modes()[0]), entry, &options);
     assert_eq!(outcome.error, None, "{entry}");
-    outcome.diary.unwrap_or_else(|| panic!("{entry} keeps nothing"))
+    outcome.run_log.unwrap_or_else(|| panic!("{entry} keeps nothing"))
 }
 
 fn parsed(text: &str) -> Value {
@@ -55,7 +55,7 @@ fn a_chain_in_place_has_edges_of_overlap_and_no_reader_holds_a_writer() {
     let keeps = Keeps { graph: true, ..Keeps::default() };
     let deps = parsed(&kept("chain", keeps).deps_json());
     let edges = deps["edges"].as_array().unwrap();
-    assert_eq!(edges.len(), 49, "each task takes the place of the one before it");
+    assert_eq!(edges.len(), 49, "each task replaces the writer before it");
     assert!(edges.iter().all(|edge| edge["source"] == "tensormap" && edge["overlap"] == "covered"));
     let racing = parsed(&kept("write_after_read", keeps).deps_json());
     let waits = |succ: &str| {
@@ -64,14 +64,14 @@ fn a_chain_in_place_has_edges_of_overlap_and_no_reader_holds_a_writer() {
     assert_eq!(
         (waits("1"), waits("2")),
         (1, 0),
-        "the writer behind the reader waits for nobody there"
+        "the writer after the reader waits for no task there"
     );
 }
 
 #[test]
 fn scopes_are_sampled_at_both_ends() {
-    let diary = kept("vector_example", Keeps { graph: true, ..Keeps::default() });
-    let text = diary.scope_stats_jsonl(false);
+    let run_log = kept("vector_example", Keeps { graph: true, ..Keeps::default() });
+    let text = run_log.scope_stats_jsonl(false);
     let lines: Vec<Value> = text.lines().map(parsed).collect();
     assert_eq!((lines.len(), &lines[0]["version"], &lines[0]["total"]), (5, &6.into(), &4.into()));
     let inner = &lines[3];
@@ -86,12 +86,12 @@ fn scopes_are_sampled_at_both_ends() {
 
 #[test]
 fn every_call_of_a_kernel_has_a_span() {
-    let diary = kept("mix_blocks", Keeps { spans: true, ..Keeps::default() });
-    let swimlane = parsed(&diary.swimlane_json(1));
+    let run_log = kept("mix_blocks", Keeps { spans: true, ..Keeps::default() });
+    let swimlane = parsed(&run_log.swimlane_json(1));
     let spans = swimlane["aicore_tasks"].as_array().unwrap();
     assert_eq!(spans.len(), 60, "20 blocks of three kernels");
     assert!(spans.iter().all(|span| span[3].as_u64() <= span[4].as_u64() && span[0].is_u64()));
-    let lines = diary.pmu_csv(Architecture::A2a3);
+    let lines = run_log.pmu_csv(Architecture::A2a3);
     let cubes = lines.lines().skip(1).filter(|line| line.split(',').nth(4) == Some("0")).count();
     assert_eq!((cubes, lines.lines().count()), (20, 61));
 }
@@ -108,15 +108,15 @@ fn cells(table: &str, column: &str) -> Vec<(String, String)> {
     found
 }
 
-/// `k_mul` tells a product of 1,024 floats, a sort and something unknown, and the other kernels tell nothing.
+/// `k_mul` reports a product of 1,024 floats, a sort and something unknown, and the other kernels report nothing.
 #[test]
-fn pipes_are_busy_as_long_as_the_instructions_that_kernels_tell() {
+fn pipes_are_busy_as_long_as_the_instructions_that_kernels_report() {
     let keeps = Keeps { spans: true, ..Keeps::default() };
     let options = CallOptions { keeps, ..CallOptions::default() };
     for mode in modes() {
-        let run = |entry: &str| run_on(&device(mode), entry, &options).0.diary.unwrap();
-        let diary = run("vector_example");
-        let table = diary.pmu_csv(Architecture::A2a3);
+        let run = |entry: &str| run_on(&device(mode), entry, &options).0.run_log.unwrap();
+        let run_log = run("vector_example");
+        let table = run_log.pmu_csv(Architecture::A2a3);
         let owned = |rows: [(&str, &str); 5]| {
             rows.map(|(func_id, cell)| (func_id.to_owned(), cell.to_owned())).to_vec()
         };
@@ -127,15 +127,15 @@ fn pipes_are_busy_as_long_as_the_instructions_that_kernels_tell() {
         assert_eq!(cube, owned([("0", ""), ("0", ""), ("1", "0"), ("2", ""), ("2", "")]));
         let unknown = cells(&table, "icache_req");
         assert!(unknown.iter().all(|(_, cell)| cell.is_empty()), "{table}");
-        let notes = diary.pmu_notes(Architecture::A2a3);
+        let notes = run_log.pmu_notes(Architecture::A2a3);
         let has = |part: &str| notes.iter().any(|note| note.contains(part));
         assert!(has("scalar_busy_cycles, icache_miss, icache_req are empty"), "{notes:?}");
         assert!(has("The kernels with func id 0, 2 have no tile instruction"), "{notes:?}");
         assert!(has("no numbers for TSORT32"), "{notes:?}");
         assert!(has("No pipe is known for TNEW"), "{notes:?}");
-        let other = diary.pmu_csv(Architecture::A5);
+        let other = run_log.pmu_csv(Architecture::A5);
         assert_eq!(cells(&other, "pmu_idc_aic_vec_busy_o"), vector);
-        // Every block and lane has what its own call told: the marks are one store each.
+        // Every block and lane has what its own call reported: the marks are one store each.
         let blocks = run("mix_blocks").pmu_csv(Architecture::A2a3);
         let mut stores: Vec<String> =
             cells(&blocks, "mte3_busy_cycles").into_iter().map(|(_, cell)| cell).collect();
@@ -160,9 +160,9 @@ fn a_level_adds_to_the_one_below() {
     let options = CallOptions { keeps, ..CallOptions::default() };
     for mode in modes() {
         let (outcome, _) = run_on(&device(mode), "vector_example", &options);
-        let diary = outcome.diary.unwrap();
+        let run_log = outcome.run_log.unwrap();
         let [first, second, third, fourth] =
-            [1, 2, 3, 4].map(|level| parsed(&diary.swimlane_json(level)));
+            [1, 2, 3, 4].map(|level| parsed(&run_log.swimlane_json(level)));
         assert_eq!(
             (&first["aicpu_tasks"], &second["aicore_tasks"]),
             (&serde_json::json!([]), &first["aicore_tasks"])
@@ -170,7 +170,7 @@ fn a_level_adds_to_the_one_below() {
         let seen = second["aicpu_tasks"].as_array().unwrap();
         assert_eq!(seen.len(), 5);
         for (call, seen) in first["aicore_tasks"].as_array().unwrap().iter().zip(seen) {
-            let at = |value: &Value, place: usize| value[place].as_u64().unwrap();
+            let at = |value: &Value, index: usize| value[index].as_u64().unwrap();
             assert_eq!((at(call, 0), at(call, 2)), (at(seen, 0), at(seen, 1)), "core and number");
             let moments = [at(seen, 2), at(call, 3), at(call, 4), at(seen, 3)];
             assert!(moments.is_sorted(), "doorbell, start, end, seen: {moments:?}, {mode:?}");
@@ -206,8 +206,8 @@ fn a_level_adds_to_the_one_below() {
 #[test]
 fn tasks_without_kernels_and_starts_at_once_have_phases_of_their_own() {
     let phases = |entry: &str| {
-        let diary = kept(entry, Keeps { spans: true, ..Keeps::default() });
-        let all = parsed(&diary.swimlane_json(3));
+        let run_log = kept(entry, Keeps { spans: true, ..Keeps::default() });
+        let all = parsed(&run_log.swimlane_json(3));
         let threads = all["aicpu_scheduler_phases"].as_array().unwrap().clone();
         let all: Vec<Value> =
             threads.into_iter().flat_map(|thread| thread.as_array().unwrap().clone()).collect();
@@ -234,10 +234,10 @@ fn tasks_without_kernels_and_starts_at_once_have_phases_of_their_own() {
 fn times_of_a_run_in_virtual_time_are_virtual() {
     let keeps = Keeps { spans: true, ..Keeps::default() };
     let options = CallOptions { keeps, ..CallOptions::default() };
-    let run = || run_on(&device(modes()[2]), "vector_example", &options).0.diary.unwrap();
+    let run = || run_on(&device(modes()[2]), "vector_example", &options).0.run_log.unwrap();
     let (one, other) = (run(), run());
     assert_eq!(one.swimlane_json(4), other.swimlane_json(4), "the same run twice");
-    let counters = |diary: &Diary| diary.pmu_csv(Architecture::A5);
+    let counters = |run_log: &RunLog| run_log.pmu_csv(Architecture::A5);
     assert_eq!(counters(&one), counters(&other));
     assert!(
         one.swimlane().calls.iter().all(|call| call.end - call.begin >= 5_000),
@@ -246,7 +246,7 @@ fn times_of_a_run_in_virtual_time_are_virtual() {
 }
 
 #[test]
-fn arguments_are_dumped_before_and_behind_their_task() {
+fn arguments_are_dumped_before_and_after_their_task() {
     let all = kept("basics_of_dumps", Keeps { arguments: 2, ..Keeps::default() });
     let manifest = parsed(&all.args_dump_json());
     let entries = manifest["args"].as_array().unwrap();
@@ -265,7 +265,7 @@ fn arguments_are_dumped_before_and_behind_their_task() {
     assert_eq!(
         (floats.len(), floats[0], floats[32]),
         (64, 0.0, 3.0),
-        "a tile before the task, and behind it"
+        "a tile before the task, and after it"
     );
     let marked = parsed(
         &kept("basics_of_dumps", Keeps { arguments: 1, ..Keeps::default() }).args_dump_json(),

@@ -1,10 +1,11 @@
-//! Every program of the table, in every hosting mode; and what programs with a mistake are told.
+//! Every program of the table, in every hosting mode; and the errors of programs with a mistake.
 
 use crate::bench::{device, modes, program, run};
 use crate::shapes::{SHAPES, has_exponentials, is_close};
-use crate::table::{BAD, GOOD, Tensors};
+use crate::table::{BAD, GOOD, ProgramTensors};
 use pto_field::{
-    CallOptions, EdgeRule, FieldDevice, Keeps, Outcome, Place, Rings, Role, Tensor, TheirLimits,
+    CallOptions, EdgeRule, FieldDevice, Keeps, MemorySpace, Rings, Role, RunOutcome, Tensor,
+    TheirLimits,
 };
 use pto_host::Hosting;
 
@@ -13,8 +14,8 @@ pub(crate) fn run_on(
     device: &FieldDevice,
     entry: &str,
     options: &CallOptions,
-) -> (Outcome, Tensors) {
-    let mut held = Tensors::new();
+) -> (RunOutcome, ProgramTensors) {
+    let mut held = ProgramTensors::new();
     let (whole, few) = ([1024], [64]);
     let tensors = [
         (held.a.as_mut_ptr().cast(), &whole, 0),
@@ -27,7 +28,7 @@ pub(crate) fn run_on(
         shape,
         dtype,
         role: Role::InOut,
-        place: Place::Host,
+        space: MemorySpace::Host,
     });
     let outcome = run(device, &program(entry), &tensors, &[5], options);
     (outcome, held)
@@ -39,7 +40,7 @@ fn check_good(device: &FieldDevice, options: &CallOptions, left_out: &[&str], mo
     {
         let (outcome, found) = run_on(device, entry, options);
         assert_eq!((outcome.code, &outcome.error), (0, &None), "{entry}, {mode:?}");
-        let expected = expected(Tensors::new());
+        let expected = expected(ProgramTensors::new());
         let is_right =
             if has_exponentials(entry) { is_close(&found, &expected) } else { found == expected };
         assert!(is_right, "{entry}, {mode:?}: {found:?}, and not {expected:?}");
@@ -65,20 +66,20 @@ fn a_completion_waits_for_other_tasks_where_they_can_run() {
     }
     let one = Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN };
     let (outcome, _) = run_on(&device(one), "notified_later", &CallOptions::default());
-    let error = outcome.error.expect("nobody notifies it");
+    let error = outcome.error.expect("no task notifies it");
     assert_eq!((outcome.code, error.code.0), (-100, 100), "{error}");
     assert!(error.hint.contains("hosting mode `threads` or `virtual`"), "{error}");
 }
 
 /// A flag that all blocks raise comes where each of them has an OS thread, and elsewhere where they start at once. What cannot
-/// come is told without waiting for it.
+/// come is reported without waiting for it.
 #[test]
 fn a_meeting_of_blocks_that_may_not_begin_is_refused_at_once() {
     let [pool, threads, machine] = modes();
     let entry = "meeting_that_may_not_begin";
     for mode in [pool, machine] {
         let (outcome, _) = run_on(&device(mode), entry, &CallOptions::default());
-        let error = outcome.error.expect("its blocks run one behind the other");
+        let error = outcome.error.expect("its blocks run one after the other");
         assert_eq!(error.code.0, 100, "{error}");
         assert!(error.detail.contains("waits for the cores of all 16 blocks"), "{error}");
         assert!(error.hint.contains("set_require_sync_start(true)"), "{error}");
@@ -87,7 +88,7 @@ fn a_meeting_of_blocks_that_may_not_begin_is_refused_at_once() {
     assert_eq!((outcome.error, found.counts[31]), (None, 16));
 }
 
-/// Separate tasks that wait for each other while they run: with a thread for each core, and in virtual time, where a kernel goes on behind its call
+/// Separate tasks that wait for each other while they run: with a thread for each core, and in virtual time, where a kernel goes on after its call
 /// and others get their turns. A pool ends the run with its budget and says which modes do it.
 #[test]
 fn tasks_that_wait_for_each_other_run_where_both_can() {
@@ -108,7 +109,7 @@ fn tasks_that_wait_for_each_other_run_where_both_can() {
     assert!(error.hint.contains("hosting mode `threads`, or `virtual`"), "{error}");
 }
 
-/// Where one OS thread runs several cores, kernels that look at memory through the prelude while nobody can write it end the run at once. Kernels that
+/// Where one OS thread runs several cores, kernels that look at memory through the prelude while no kernel can write it end the run at once. Kernels that
 /// see something new do not.
 #[test]
 fn kernels_that_look_for_what_cannot_come_are_refused_at_once() {
@@ -162,7 +163,7 @@ fn mistakes_are_named_and_the_device_goes_on() {
     }
 }
 
-/// The program reads behind what it has allocated, and does nothing else: without a sanitizer it succeeds.
+/// The program reads beyond what it has allocated, and does nothing else: without a sanitizer it succeeds.
 #[test]
 #[ignore = "for `cargo xtask address`, which runs it to see it fail"]
 fn the_sanitizer_sees_a_planted_mistake() {
@@ -178,7 +179,7 @@ fn more_tasks_than_the_field_holds() {
 }
 
 #[test]
-fn a_program_that_the_rings_of_the_field_do_not_hold_is_told() {
+fn a_program_that_the_rings_of_the_field_do_not_hold_gets_a_note() {
     let options = CallOptions { compares_rules: true, ..CallOptions::default() };
     let (outcome, _) = run_on(&device(modes()[0]), "large", &options);
     let [note] = outcome.notes.as_slice() else { panic!("{:?}", outcome.notes) };
@@ -187,7 +188,7 @@ fn a_program_that_the_rings_of_the_field_do_not_hold_is_told() {
 }
 
 #[test]
-fn what_a_graph_would_keep_there_is_told() {
+fn scalars_that_a_graph_would_keep_there_are_reported() {
     let options = CallOptions { compares_rules: true, ..CallOptions::default() };
     let device = device(modes()[0]);
     let (outcome, _) = run_on(&device, "frozen", &options);
@@ -205,7 +206,7 @@ fn what_a_graph_would_keep_there_is_told() {
 }
 
 #[test]
-fn lines_that_two_kernels_write_are_told() {
+fn lines_that_two_kernels_write_are_reported() {
     let options = CallOptions { finds_shared_lines: true, ..CallOptions::default() };
     for mode in [Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN }, modes()[2]] {
         let device = device(mode);
@@ -215,7 +216,7 @@ fn lines_that_two_kernels_write_are_told() {
             of_blocks[0].contains("blocks 0 and 1 of this task write different bytes of one line"),
             "{of_blocks:?}"
         );
-        assert_eq!(of_blocks.len(), 1, "one for each place: {of_blocks:?}");
+        assert_eq!(of_blocks.len(), 1, "one for each location: {of_blocks:?}");
         let of_tasks = notes("thirds_of_a_line");
         let [note] = of_tasks.as_slice() else {
             panic!("the fourth task is ordered: {of_tasks:?}")
@@ -312,7 +313,7 @@ fn messages_and_times_are_in_the_outcome() {
     let (outcome, _) = run_on(&device, "basics", &CallOptions::default());
     let said: Vec<_> = outcome.log.iter().map(|line| (line.level, line.text.as_str())).collect();
     assert_eq!(said, [(3, "scalar=5"), (1, "careful")]);
-    assert!(outcome.log[0].place.contains("orchestrations.cpp:"), "{:?}", outcome.log);
+    assert!(outcome.log[0].location.contains("orchestrations.cpp:"), "{:?}", outcome.log);
     let (outcome, _) = run_on(&device, "timing", &CallOptions::default());
     let timed: Vec<_> = outcome.timing.iter().map(Option::is_some).collect();
     assert!(timed[3] && timed.iter().filter(|is_timed| **is_timed).count() == 1);

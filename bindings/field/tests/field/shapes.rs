@@ -1,6 +1,6 @@
 //! What the programs of `../programs/shapes.h` give: the shapes that programs of the field have.
 
-use crate::table::{Good, Tensors};
+use crate::table::{Good, ProgramTensors};
 
 /// Programs that run in every hosting mode.
 pub(crate) const SHAPES: &[Good] = &[
@@ -10,7 +10,7 @@ pub(crate) const SHAPES: &[Good] = &[
     ("attention_manual", |t| attended(t, 4, 2)),
     ("attention_rounds", |t| attended(t, 3, 2)),
     ("alternating", |t| {
-        let product = |at: usize, t: &Tensors| {
+        let product = |at: usize, t: &ProgramTensors| {
             (0..8).map(|k| t.a[at / 8 * 8 + k] * t.b[k * 8 + at % 8]).sum::<f32>()
         };
         t.out(|at, t| if at / 64 % 2 == 0 { product(at % 64, t) } else { t.a[at] + t.b[at] })
@@ -51,8 +51,8 @@ pub(crate) fn has_exponentials(entry: &str) -> bool {
     entry.starts_with("attention")
 }
 
-/// Whether all numbers are the same to four places.
-pub(crate) fn is_close(found: &Tensors, expected: &Tensors) -> bool {
+/// Whether all numbers agree to four decimals.
+pub(crate) fn is_close(found: &ProgramTensors, expected: &ProgramTensors) -> bool {
     let close = |(one, other): (&f32, &f32)| (one - other).abs() <= 1e-4 * (1.0 + other.abs());
     found.out.iter().zip(&expected.out).all(close)
         && found.a == expected.a
@@ -70,7 +70,7 @@ fn pattern(seed: usize, row: usize, column: usize) -> f64 {
 }
 
 /// Attention of `batch` sequences over `pages` pages of 16 tokens, in one go and in doubles.
-fn attended(mut t: Tensors, batch: usize, pages: usize) -> Tensors {
+fn attended(mut t: ProgramTensors, batch: usize, pages: usize) -> ProgramTensors {
     let query: Vec<f64> = t.a.iter().map(|value| f64::from(*value)).collect();
     for (number, out) in t.out.chunks_exact_mut(16).enumerate().take(16 * batch) {
         let first = number / 16 * pages * 16;

@@ -4,14 +4,14 @@
 
 /// The tensors of a program.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tensors {
+pub(crate) struct ProgramTensors {
     pub(crate) a: Vec<f32>,
     pub(crate) b: Vec<f32>,
     pub(crate) out: Vec<f32>,
     pub(crate) counts: Vec<i32>,
 }
 
-impl Tensors {
+impl ProgramTensors {
     /// As programs get them.
     pub(crate) fn new() -> Self {
         let a = (0..1024_u16).map(|at| f32::from(at % 7)).collect();
@@ -41,7 +41,7 @@ impl Tensors {
 }
 
 /// A program that succeeds: its entry, and what it makes of the tensors.
-pub(crate) type Good = (&'static str, fn(Tensors) -> Tensors);
+pub(crate) type Good = (&'static str, fn(ProgramTensors) -> ProgramTensors);
 
 /// Programs that run in every hosting mode.
 pub(crate) const GOOD: &[Good] = &[
@@ -59,7 +59,7 @@ pub(crate) const GOOD: &[Good] = &[
     }),
     ("two_outputs", |t| t.out(|at, t| t.a[at] + t.b[at])),
     ("bgemm", |t| {
-        let product = |at: usize, t: &Tensors| {
+        let product = |at: usize, t: &ProgramTensors| {
             (0..8).map(|k| t.a[at / 8 * 8 + k] * t.b[k * 8 + at % 8]).sum::<f32>()
         };
         // 500 products over 16 sums: the first four get one more.
@@ -151,7 +151,7 @@ pub(crate) const GOOD: &[Good] = &[
     ("frozen", |t| t.out(|_, _| 18.0)),
 ];
 
-fn february(t: Tensors) -> Tensors {
+fn february(t: ProgramTensors) -> ProgramTensors {
     t.out(|at, t| 3.0 * (t.a[at] + t.b[at]) + if at < 512 { 1.0 } else { 6.0 })
 }
 
@@ -162,7 +162,7 @@ pub(crate) type Bad = (&'static str, u32, &'static str);
 pub(crate) const BAD: &[Bad] = &[
     ("bad_many_tensors", 5, "too many tensors"),
     ("bad_many_scalars", 5, "too many scalars"),
-    ("bad_order", 5, "a tensor was added behind a scalar"),
+    ("bad_order", 5, "a tensor was added after a scalar"),
     ("bad_kernel", 5, "no kernel with func id 31"),
     ("bad_kind", 5, "is compiled for aiv, and the task submits it for aic"),
     ("bad_dependency", 5, "dependency 0 is no task"),

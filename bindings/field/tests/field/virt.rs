@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use pto_field::{
-    Call, CallOptions, EdgeRule, FieldDevice, Keeps, KernelCode, ObjectCode, Place, Role, Tensor,
+    Call, CallOptions, EdgeRule, FieldDevice, Keeps, KernelCode, MemorySpace, ObjectCode, Role,
+    Tensor,
 };
 use pto_host::abi::CoreKind;
 use pto_host::fw::{Image, ImageKind};
@@ -12,7 +13,7 @@ use pto_image_build::{Built, KernelSource, Profile, Request, packages};
 use crate::bench::{KERNELS, program};
 use crate::programs::run_on;
 use crate::shapes::{SHAPES, has_exponentials, is_close};
-use crate::table::{BAD, Bad, GOOD, Tensors};
+use crate::table::{BAD, Bad, GOOD, ProgramTensors};
 
 /// Programs that do not run there, each with the reason.
 const LEFT_OUT: &[(&str, &str)] = &[];
@@ -67,7 +68,7 @@ fn check_good(device: &FieldDevice, options: &CallOptions, left_out: &[(&str, &s
     for (entry, expected) in programs.filter(|(entry, _)| !is_left_out(entry)) {
         let (outcome, found) = run_on(device, entry, options);
         assert_eq!((outcome.code, &outcome.error), (0, &None), "{entry}");
-        let expected = expected(Tensors::new());
+        let expected = expected(ProgramTensors::new());
         let is_right =
             if has_exponentials(entry) { is_close(&found, &expected) } else { found == expected };
         assert!(is_right, "{entry}: {found:?}, and not {expected:?}");
@@ -120,7 +121,7 @@ fn check_refused(device: &FieldDevice) {
     let mut own = [0.0_f32; 16];
     let pointer = own.as_mut_ptr().cast();
     let tensor =
-        Tensor { pointer, shape: &[16], dtype: 0, role: Role::InOut, place: Place::Device };
+        Tensor { pointer, shape: &[16], dtype: 0, role: Role::InOut, space: MemorySpace::Device };
     let found = refused(device, &[tensor], &options);
     assert!(
         found.contains("tensor 0 is used in place, and is none of the machine's memory"),

@@ -32,7 +32,7 @@ void for_each(const ChipTensor &a, const ChipTensor &b, Act act) {
     }
 }
 
-// Tells of an instruction whose operands have the same shape.
+// Reports an instruction whose operands have the same shape.
 template <size_t N>
 void tell(const char (&name)[N], uint32_t to, uint32_t from, uint64_t rows, uint64_t columns) {
     const pto_field_operand operands[] = {{to, 4, rows, columns}, {from, 4, rows, columns}};
@@ -211,7 +211,7 @@ void k_handshake_by_prelude(int64_t *args) {
     }
     counts[2 + own] = 1;
 }
-// Reads the same elements for 3 s through ld_dev, and waits for nobody: it counts them in another word.
+// Reads the same elements for 3 s through ld_dev, and waits for no other kernel: it counts them in another word.
 void k_reads_for_long(int64_t *args) {
     int32_t *counts = at<int32_t>(args, 0);
     const uint64_t begin = get_sys_cnt();

@@ -288,7 +288,7 @@ void with_deps(const ChipTaskArgs &args) {
         task.reset();
     }
 }
-// 64 tasks, a dummy that joins them, and one task behind it.
+// 64 tasks, a dummy that joins them, and one task after it.
 void dummies(const ChipTaskArgs &args) {
     PTO2_SCOPE(PTO2ScopeMode::MANUAL) {
         std::vector<PTO2TaskId> parts;
@@ -446,7 +446,7 @@ void predicates(const ChipTaskArgs &args) {
         rt_submit_aiv_task(BUMP, task);
     }
 }
-// What a task that did not run would have written stays, and tasks behind it run.
+// What a task that did not run would have written stays, and the tasks that wait for it run.
 void skipped(const ChipTaskArgs &args) {
     const uint32_t at[1] = {0};
     set_tensor_data(counts_of(args), 1, at, 0);
@@ -515,7 +515,7 @@ void early_resolve(const ChipTaskArgs &args) {
         rt_submit_aiv_task(BUMP, task);
     }
 }
-// One task whose scalar is marked for a dump; the name stands for two scalars.
+// One task whose scalar is marked for a dump; the name covers two scalars.
 void basics_of_dumps(const ChipTaskArgs &args) {
     const ChipTensor part = tile(out_of(args), 3);
     const float by = 3.0f;
@@ -557,7 +557,7 @@ static void meet_by_flag(const ChipTaskArgs &args, bool starts_at_once) {
 }
 void all_meet(const ChipTaskArgs &args) { meet_by_flag(args, true); }
 void meeting_that_may_not_begin(const ChipTaskArgs &args) { meet_by_flag(args, false); }
-// Two tasks without an order between them wait for each other, and a third one is behind both.
+// Two tasks without an order between them wait for each other, and a third one waits for both.
 void tasks_that_wait(const ChipTaskArgs &args) {
     PTO2TaskId ids[2];
     for (int64_t own = 0; own < 2; own++) {
@@ -566,11 +566,11 @@ void tasks_that_wait(const ChipTaskArgs &args) {
         task.add_scalar(own);
         ids[own] = rt_submit_aiv_task(HANDSHAKE, task).task_id();
     }
-    CoreTaskArgsWithDeps<2> behind;
-    behind.add_dep(ids[0], ids[1]);
-    behind.add_inout(out_of(args));
-    behind.add_scalar(1.0f);
-    rt_submit_aiv_task(BUMP, behind);
+    CoreTaskArgsWithDeps<2> last;
+    last.add_dep(ids[0], ids[1]);
+    last.add_inout(out_of(args));
+    last.add_scalar(1.0f);
+    rt_submit_aiv_task(BUMP, last);
 }
 // The same, with the functions of the prelude that a kernel looks with.
 static void wait_by(const ChipTaskArgs &args, int64_t with) {
@@ -593,7 +593,7 @@ void bad_flag(const ChipTaskArgs &args) {
     task.add_inout(counts_of(args));
     rt_submit_aiv_task(LONELY, task);
 }
-// Three tasks without an order write a third of a line each; a fourth one, behind them, writes in the same line.
+// Three tasks without an order write a third of a line each; a fourth one, after them, writes in the same line.
 void thirds_of_a_line(const ChipTaskArgs &args) {
     const uint32_t five[1] = {5};
     PTO2TaskId ids[3];
@@ -606,7 +606,7 @@ void thirds_of_a_line(const ChipTaskArgs &args) {
     const ChipTensor rest = out_of(args).view(one, last);
     bump_after(rest, 9, ids, 3);
 }
-// A scalar that the body of a graph computes, beside one that it hands on.
+// A scalar that the body of a graph computes, next to one that it passes on.
 static void doubled(const GraphTaskArgs &args) {
     bump(args.tensor(0).ref(), from_u64<float>(args.scalar(0)));
     bump(args.tensor(0).ref(), 2 * from_u64<float>(args.scalar(0)));
@@ -771,7 +771,7 @@ void bad_signal(const ChipTaskArgs &) {
     volatile int *nowhere = nullptr;
     *nowhere = 1;
 }
-// Reads behind its memory, where only a sanitizer sees it.
+// Reads beyond its memory, where only a sanitizer sees it.
 void planted(const ChipTaskArgs &args) {
     std::vector<int> few(args.tensor_count());
     const volatile int *beyond = few.data() + few.size();

@@ -140,7 +140,7 @@ void many_producers(const ChipTaskArgs &args) {
         rt_submit_aiv_task(ACCUMULATE, sum);
     }
 }
-// More producers of one task than the field keeps beside it: 100 by name.
+// More producers of one task than the field keeps with it: 100 by name.
 void many_names(const ChipTaskArgs &args) {
     PTO2_SCOPE(PTO2ScopeMode::MANUAL) {
         std::vector<PTO2TaskId> ids;
@@ -211,7 +211,7 @@ void spmd_tiles(const ChipTaskArgs &args) {
     rt_submit_aiv_task(TILE_OF_BLOCK, task);
     bump(out_of(args), 1);
 }
-// All blocks at once, then one task behind them.
+// All blocks at once, then one task after them.
 void sync_start(const ChipTaskArgs &args) {
     for (int round = 0; round < 3; round++) {
         CoreTaskArgs task;

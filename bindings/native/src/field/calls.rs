@@ -1,4 +1,4 @@
-//! The functions behind the methods of `class Runtime`. Each marks that Rust runs, lets no panic through, and
+//! The functions that the methods of `class Runtime` call. Each marks that Rust runs, lets no panic through, and
 //! remembers what failed.
 
 use std::ffi::{c_int, c_void};
@@ -7,16 +7,18 @@ use std::mem::offset_of;
 use crate::foreign::calls as foreign;
 use pto_host::abi::GmAddr;
 
-use crate::foreign::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
+use crate::foreign::object::{
+    DeviceAlloc, RuntimeCalls, RuntimeObject, TaskView, TensorPair, field,
+};
 use crate::foreign::stream::StreamApi;
 
-use super::seat::{self, Plugin};
-use super::state::{Inner, State, address};
+use super::current_build::{self, Plugin};
+use super::state::{MutableState, State, address};
 use crate::failure::{Failure, FailureKind};
 use crate::guard::called_back;
 
 /// The table that every object points to.
-pub(super) static CALLS: Calls = Calls {
+pub(super) static CALLS: RuntimeCalls = RuntimeCalls {
     add_task,
     add_successor,
     get_task,
@@ -43,7 +45,11 @@ pub(super) static STREAM_API: StreamApi = StreamApi::of::<Plugin>().reading(read
 ///
 /// # Safety
 /// `runtime` is null, or a `Runtime` object that lives.
-unsafe fn on<R: Copy>(runtime: *const c_void, failed: R, act: impl FnOnce(&mut Inner) -> R) -> R {
+unsafe fn on<R: Copy>(
+    runtime: *const c_void,
+    failed: R,
+    act: impl FnOnce(&mut MutableState) -> R,
+) -> R {
     called_back(failed, || {
         // SAFETY: as the caller says.
         match unsafe { state_of(runtime) } {
@@ -76,7 +82,7 @@ unsafe extern "C" fn add_task(
     func_id: c_int,
     core_type: c_int,
 ) -> c_int {
-    if seat::is_building(runtime) {
+    if current_build::is_building(runtime) {
         // SAFETY: the caller vouches for the pointers.
         return unsafe {
             foreign::add_task::<Plugin>(runtime, args, num_args, func_id, core_type, 0)
@@ -87,7 +93,7 @@ unsafe extern "C" fn add_task(
     let words = words.map_err(|fault| {
         Failure::of_fault(fault, format!("add_task: {num_args} arguments at {args:?}"))
     });
-    let add = |inner: &mut Inner| {
+    let add = |inner: &mut MutableState| {
         let added = words.and_then(|args| inner.add_task(args, func_id, core_type));
         added.unwrap_or_else(|failure| {
             inner.fail(failure);
@@ -101,7 +107,7 @@ unsafe extern "C" fn add_task(
 /// # Safety
 /// As `add_task`.
 unsafe extern "C" fn add_successor(runtime: *mut c_void, from: c_int, to: c_int) {
-    if seat::is_building(runtime) {
+    if current_build::is_building(runtime) {
         // SAFETY: the caller vouches for the object.
         return unsafe { foreign::add_successor::<Plugin>(runtime, from, to) };
     }
@@ -118,7 +124,7 @@ unsafe extern "C" fn add_successor(runtime: *mut c_void, from: c_int, to: c_int)
 /// # Safety
 /// As `add_task`.
 unsafe extern "C" fn get_task(runtime: *mut c_void, task: c_int) -> *mut TaskView {
-    if seat::is_building(runtime) {
+    if current_build::is_building(runtime) {
         return std::ptr::null_mut();
     }
     let none = std::ptr::null_mut();
@@ -129,7 +135,7 @@ unsafe extern "C" fn get_task(runtime: *mut c_void, task: c_int) -> *mut TaskVie
 /// # Safety
 /// As `add_task`.
 unsafe extern "C" fn get_task_count(runtime: *const c_void) -> c_int {
-    if let Some(count) = seat::task_count(runtime) {
+    if let Some(count) = current_build::task_count(runtime) {
         return count;
     }
     // SAFETY: the caller vouches for the object.
@@ -143,7 +149,7 @@ fn count_of(count: usize) -> c_int {
 /// # Safety
 /// As `add_task`; `ready` is null, or has room for RUNTIME_MAX_TASKS ids.
 unsafe extern "C" fn get_initial_ready_tasks(runtime: *mut c_void, ready: *mut c_int) -> c_int {
-    let list = |inner: &mut Inner| {
+    let list = |inner: &mut MutableState| {
         for (index, task) in inner.ready().enumerate().filter(|_| !ready.is_null()) {
             // SAFETY: the caller vouches for the room; a Runtime has RUNTIME_MAX_TASKS tasks at most.
             unsafe { ready.wrapping_add(index).write(task) };
@@ -247,7 +253,7 @@ unsafe extern "C" fn clear_device_allocs(runtime: *mut c_void) {
 /// # Safety
 /// As `add_task`; `to` is null, or writable for `bytes` bytes.
 unsafe extern "C" fn read(runtime: *mut c_void, from: u64, to: *mut c_void, bytes: u64) -> c_int {
-    if seat::is_building(runtime) {
+    if current_build::is_building(runtime) {
         // SAFETY: the caller vouches for the pointers.
         return unsafe { foreign::read::<Plugin>(runtime, from, to, bytes) };
     }
@@ -289,7 +295,7 @@ unsafe extern "C" fn set_aicpu_orch_so(
         // SAFETY: not null; the caller vouches for the bytes.
         unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }
     };
-    let set = |inner: &mut Inner| match inner.set_plugin(bytes) {
+    let set = |inner: &mut MutableState| match inner.set_plugin(bytes) {
         Ok(()) => 0,
         Err(failure) => {
             inner.fail(failure);

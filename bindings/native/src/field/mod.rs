@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! FieldRuntime::new -> orchestrate(f) -> run(variant) -> finalize
-//!   foreign/ calls.rs, slots.rs       seat.rs         copies back what was recorded, frees everything;
+//!   foreign/ calls.rs, slots.rs       current_build.rs         copies back what was recorded, frees everything;
 //!   (the bytes) (what f calls)           (the plugin)    also after an error, and on drop
 //! ```
 
 mod calls;
-mod seat;
+mod current_build;
 mod slots;
 mod state;
 
@@ -31,7 +31,7 @@ use crate::foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, fun
 use crate::guard::{self, Call, Foreign};
 use crate::raw_access::Decoy;
 use crate::shared_object::SharedObject;
-use seat::Plugin;
+use current_build::Plugin;
 use slots::Slot;
 use state::State;
 
@@ -56,7 +56,7 @@ impl FieldRuntime {
     /// # Errors
     /// `RUNTIMES_LIMIT`; `BUSY`; `INVALID_ARGUMENT` for another value of `PTO_CHECK_RAW_ACCESS` than 0 or 1.
     pub fn new(device: &Arc<SharedDevice>, options: &RunOptions) -> Result<Self, Failure> {
-        let decoy = Decoy::asked_for(device.memory())?;
+        let decoy = Decoy::from_environment(device.memory())?;
         Self::watched_by(device, options, decoy)
     }
 
@@ -81,8 +81,8 @@ impl FieldRuntime {
         let host_api = slot.api();
         let mut kernel_addrs = [0; MAX_FUNC_ID];
         for kernel in device.describe()?.kernels {
-            if let Some(place) = kernel_addrs.get_mut(kernel.func_id.index()) {
-                *place = kernel.address.0;
+            if let Some(entry) = kernel_addrs.get_mut(kernel.func_id.index()) {
+                *entry = kernel.address.0;
             }
         }
         let workers = device.cores(CoreKind::AIC) + device.cores(CoreKind::AIV);
@@ -215,7 +215,7 @@ impl FieldRuntime {
         };
         let ended = device.with(|device| device.run_controlled(work, &options, control));
         let known = device.builders().remove(builder);
-        debug_assert!(known, "nobody else takes it away");
+        debug_assert!(known, "only this function removes it");
         let ended = ended?;
         if matches!(&ended, Err(Error::Fault { report, .. }) if report.arena_lost) {
             // The plugin may still be on a stack.
@@ -253,7 +253,7 @@ impl FieldRuntime {
     }
 
     fn build_mode(&self) -> Result<BuildMode, Failure> {
-        // SAFETY: no foreign code runs now, and nobody else has the object.
+        // SAFETY: no foreign code runs now, and there is no other reference to the object.
         let mode = unsafe {
             object::field::<c_int>(self.object.get(), offset_of!(RuntimeObject, build_mode))
         };
@@ -322,21 +322,21 @@ impl Build {
         let function = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry) };
         let call = Call { function, runtime: runtime.cast(), args: std::ptr::null_mut(), count: 0 };
         let words = graph.orch_args().to_vec();
-        let tell = |failure| {
+        let record = |failure| {
             *self.ended_early.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
         };
         let alias = self.state.alias();
-        let built = seat::with(runtime.cast_const().cast(), graph, alias, || {
+        let built = current_build::with(runtime.cast_const().cast(), graph, alias, || {
             // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
             unsafe { guard::call(call, &self.name) }.map_err(|signal| {
                 let kind = FailureKind::BUILDER_SIGNAL;
-                tell(self.state.explain(&self.name, signal, &words, kind));
+                record(self.state.explain(&self.name, signal, &words, kind));
                 BuildError::Failed(-1)
             })
         });
         if let Some(refused) = self.state.device.refused_call() {
             let message = format!("{}: {}", self.name, refused.message);
-            tell(Failure { message, ..refused });
+            record(Failure { message, ..refused });
         }
         built
     }
@@ -349,7 +349,7 @@ fn is_of_build(failure: &Failure) -> bool {
 
 impl Drop for FieldRuntime {
     fn drop(&mut self) {
-        // What is recorded is not copied: whoever drops it without `finalize` may have given the buffers back.
+        // Recorded pairs are not copied back: an owner that drops the object without `finalize` may have freed the buffers.
         self.state.inner().pairs.clear();
         // SAFETY: no host buffer is recorded any more.
         let _: Result<(), Failure> = unsafe { self.finalize() };

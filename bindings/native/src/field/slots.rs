@@ -21,10 +21,10 @@ pub(super) struct Slot(usize);
 impl Slot {
     /// Takes a free one for `state`.
     pub(super) fn take(state: &Arc<State>) -> Result<Self, Failure> {
-        for (number, place) in STATES.iter().enumerate() {
-            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-            if place.is_none() {
-                *place = Some(Arc::clone(state));
+        for (number, entry) in STATES.iter().enumerate() {
+            let mut state_of_slot = entry.lock().unwrap_or_else(PoisonError::into_inner);
+            if state_of_slot.is_none() {
+                *state_of_slot = Some(Arc::clone(state));
                 return Ok(Self(number));
             }
         }
@@ -74,7 +74,7 @@ fn on<R: Copy>(
 #[derive(Clone, Copy)]
 enum IsFatal {
     Yes,
-    /// It is told by the result, and may try less.
+    /// The result reports the failure, and the source may ask for less.
     No,
 }
 

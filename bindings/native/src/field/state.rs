@@ -19,14 +19,14 @@ use crate::raw_access::Decoy;
 /// The state of one `Runtime` object.
 pub(super) struct State {
     pub(super) device: Arc<SharedDevice>,
-    /// What sources see in the place of the device's addresses, where they are watched.
+    /// The addresses that sources see instead of the device's, if their accesses are watched.
     decoy: Option<Decoy>,
-    inner: Mutex<Inner>,
+    inner: Mutex<MutableState>,
 }
 
-/// What its functions change.
+/// The part of the state that the functions of the object change.
 #[derive(Default)]
-pub(super) struct Inner {
+pub(super) struct MutableState {
     pub(super) draft: GraphDraft,
     /// By task: producers that it waits for, and its consumers.
     fanin: Vec<c_int>,
@@ -35,7 +35,7 @@ pub(super) struct Inner {
     views: BTreeMap<u32, Box<TaskView>>,
     pub(super) pairs: Vec<TensorPair>,
     pub(super) allocs: Vec<DeviceAlloc>,
-    /// What was allocated through `host_api` and not freed.
+    /// Memory that was allocated through `host_api` and not freed.
     pub(super) live: BTreeSet<u64>,
     pub(super) plugin: Vec<u8>,
     /// The first call that failed and cannot be undone.
@@ -45,14 +45,14 @@ pub(super) struct Inner {
     alias: Alias,
 }
 
-// SAFETY: the pointers in it are addresses that sources gave; they are used when the runtime is finalised, by whoever
-// owns it.
-unsafe impl Send for Inner {}
+// SAFETY: the pointers in it are addresses that sources gave; only the owner of the runtime uses them,
+// when the runtime is finalised.
+unsafe impl Send for MutableState {}
 
 impl State {
     pub(super) fn new(device: Arc<SharedDevice>, decoy: Option<Decoy>) -> Self {
         let alias = decoy.as_ref().map(Decoy::alias).unwrap_or_default();
-        Self { device, decoy, inner: Mutex::new(Inner { alias, ..Inner::default() }) }
+        Self { device, decoy, inner: Mutex::new(MutableState { alias, ..MutableState::default() }) }
     }
 
     /// Which addresses sources see.
@@ -74,18 +74,18 @@ impl State {
         found.unwrap_or_else(|| Failure::new(kind, format!("{name} raised {}", signal.name())))
     }
 
-    /// The device's address that a pointer of a source stands for.
+    /// The device's address of a pointer that a source has.
     pub(super) fn address(&self, pointer: *mut c_void) -> GmAddr {
         GmAddr(self.alias().device(address(pointer).0))
     }
 
-    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn inner(&self) -> MutexGuard<'_, MutableState> {
         // Every state that a panic could leave is a valid one.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl MutableState {
     /// Remembers a failure that the whole fails with.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.last = Some(failure.clone());

@@ -1,12 +1,12 @@
-//! Addresses that a program sees in the place of those of the device's memory.
+//! Addresses that a program sees instead of those of the device's memory.
 //!
-//! A platform may keep a program from following addresses of the device as pointers: the program gets addresses of memory that nobody may
-//! touch, as far from each other as those of the device. Whatever it hands back becomes the device's again.
+//! A platform may keep a program from following addresses of the device as pointers: the program gets addresses of memory that may not be
+//! touched, as far from each other as those of the device. Addresses that it passes back are translated to the device's.
 
 use pto_abi::GmAddr;
 use pto_abi::foreign::StreamTensor;
 
-/// Which addresses stand for which; by default a program sees those of the device.
+/// A translation of addresses; by default a program sees those of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Alias {
     device: u64,
@@ -27,7 +27,7 @@ impl Alias {
         moved(word, self.device, self.seen, self.bytes)
     }
 
-    /// The word of the device for one that a program hands over.
+    /// The word of the device for one that a program passes.
     #[must_use]
     pub const fn device(self, word: u64) -> u64 {
         moved(word, self.seen, self.device, self.bytes)
@@ -40,7 +40,7 @@ impl Alias {
         if is_ours { Some(GmAddr(self.device(pointer))) } else { None }
     }
 
-    /// A tensor that a program hands over.
+    /// A tensor that a program passes.
     #[must_use]
     pub const fn device_tensor(self, tensor: &StreamTensor) -> StreamTensor {
         StreamTensor { base: GmAddr(self.device(tensor.base.0)), ..*tensor }

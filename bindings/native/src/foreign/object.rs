@@ -39,7 +39,7 @@ pub struct AicpuBuildApi {
 
 /// `struct pto_runtime_calls`: what the methods of the class call.
 #[repr(C)]
-pub struct Calls {
+pub struct RuntimeCalls {
     pub add_task: unsafe extern "C" fn(*mut c_void, *const u64, c_int, c_int, c_int) -> c_int,
     pub add_successor: unsafe extern "C" fn(*mut c_void, c_int, c_int),
     pub get_task: unsafe extern "C" fn(*mut c_void, c_int) -> *mut TaskView,
@@ -108,7 +108,7 @@ pub struct RuntimeObject {
     pub aicpu_orch_func_name: [c_char; NAME_BYTES],
     pub aicpu_build_api: AicpuBuildApi,
     pub host_api: HostApi,
-    pub calls: &'static Calls,
+    pub calls: &'static RuntimeCalls,
     pub state: *const c_void,
     pub stream_api: &'static StreamApi,
 }
@@ -166,5 +166,5 @@ const _: () = {
     assert!(core::mem::offset_of!(TaskView, function_bin_addr) == 1040);
     assert!(core::mem::offset_of!(TaskView, fanin) == 1052);
     assert!(core::mem::offset_of!(TaskView, fanout) == 1056);
-    assert!(size_of::<Calls>() == 17 * 8);
+    assert!(size_of::<RuntimeCalls>() == 17 * 8);
 };

@@ -30,8 +30,8 @@ pub(crate) unsafe fn values<'a, T>(pointer: *const T, count: u32) -> Result<&'a 
     Ok(unsafe { core::slice::from_raw_parts(pointer, count) })
 }
 
-/// Where a result goes.
-pub(crate) fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
+/// Checks a pointer to which a result is written.
+pub(crate) fn result_pointer<T>(pointer: *mut T) -> Result<*mut T, Fault> {
     let fits = !pointer.is_null() && pointer.is_aligned();
     fits.then_some(pointer).ok_or(Fault::BUILD_NULL_POINTER)
 }

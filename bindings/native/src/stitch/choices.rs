@@ -1,4 +1,4 @@
-//! What the maker of a program file chooses, as texts: roles, layouts, constants, the target.
+//! The choices of the maker of a program file, as texts: roles, layouts, constants, the target.
 
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Program, Role};
@@ -6,14 +6,14 @@ use pto_host::workloads::tree::Checked;
 
 use crate::failure::{Failure, FailureKind};
 
-/// What is chosen, by the names of tensors.
+/// The choices, by the names of tensors.
 #[derive(Clone, Debug, Default)]
 pub struct Choices {
     /// Layouts: `row-major`, `nz:500x300`, `on-chip, row-major`.
     pub layouts: Vec<(String, String)>,
     /// Roles: `output`, `updated`, `temporary`.
     pub roles: Vec<(String, String)>,
-    /// The elements of constants, as they stand in memory.
+    /// The elements of constants, as they are in memory.
     pub constants: Vec<(String, Vec<u8>)>,
     /// The only target; `None`: any.
     pub target: Option<String>,

@@ -4,7 +4,7 @@
 //! ```text
 //! session.rs: opens a session and its stitcher, loads programs with their native kernels
 //! SharedTensor: here, or gone, and then it says to which call         tensor.rs
-//!     Request: what a run is asked, with shared tensors by name       request.rs
+//!     RunRequest: the arguments of a run: shared tensors by name         request.rs
 //!     TensorRecording: what was captured, with its tensors            recording.rs
 //! choices.rs: a program with roles and layouts as texts     tasks.rs: a program of tasks     names.rs: element types and others by their names
 //! failure.rs: what went wrong
@@ -24,7 +24,7 @@ mod tensor;
 pub use choices::Choices;
 pub use names::{element_type, func_id, reduction, value_test};
 pub use recording::TensorRecording;
-pub use request::{Number, Request};
+pub use request::{Number, RunRequest};
 pub use session::{load, open_session};
 pub use tasks::{DescribedTensor, program_of_tasks, with_objects};
 pub use tensor::SharedTensor;

@@ -1,4 +1,4 @@
-//! What texts and numbers name: element types, reductions, tests of words, func ids.
+//! Element types, reductions, tests of words and func ids, by their names and numbers.
 
 use pto_host::abi::FuncId;
 use pto_host::session::{Reduction, ValueTest};

@@ -9,7 +9,7 @@ use pto_host::session::{Recording, SessionError, Stream};
 use super::tensor::SharedTensor;
 use crate::failure::Failure;
 
-/// What was captured of one or several streams. It holds the tensors that its commands name, and owns the session.
+/// The commands that were captured of one or several streams. It holds the tensors that its commands name, and owns the session.
 pub struct TensorRecording {
     recording: Recording,
     tensors: Vec<Arc<SharedTensor>>,
@@ -28,10 +28,10 @@ impl TensorRecording {
         Ok(Self { recording, tensors, session: stream.session().clone() })
     }
 
-    /// Launches it on a stream, with other addresses in the place of some.
+    /// Launches it on a stream; `bindings` replaces addresses by others.
     ///
     /// # Errors
-    /// `OTHER_SESSION`; `TENSOR_MOVED`: a tensor that it names was given to a call since, and nothing stands in its place; those of
+    /// `OTHER_SESSION`; `TENSOR_MOVED`: a tensor that it names was given to a call since, and no binding replaces it; those of
     /// [`Stream::launch_recording`].
     pub fn launch(&self, stream: &Stream, bindings: &[(GmAddr, GmAddr)]) -> Result<(), Failure> {
         if !self.session.is_same(stream.session()) {

@@ -1,4 +1,4 @@
-//! What a run is asked: tensors by name, lent or given, and numbers.
+//! The arguments of a run: tensors by name, lent or given, and numbers.
 
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
@@ -18,17 +18,17 @@ pub enum Number {
     Real(f32),
 }
 
-/// What a run is asked.
+/// The arguments of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct RunRequest {
     tensors: Vec<(String, Arc<SharedTensor>, IsGiven)>,
     numbers: Vec<(String, Number)>,
 }
 
-/// Whether a tensor is gone behind the run.
+/// Whether a tensor is gone after the run.
 type IsGiven = bool;
 
-impl Request {
+impl RunRequest {
     /// Lends a tensor: the program reads it, changes it or writes it, as its role says.
     pub fn lend(&mut self, name: &str, tensor: Arc<SharedTensor>) {
         self.tensors.push((name.to_owned(), tensor, false));
@@ -57,8 +57,8 @@ impl Request {
         };
         let known: Vec<&str> =
             program.tensors().iter().filter(is_result).map(|one| one.name.as_str()).collect();
-        let is_wrong = |(place, name): &(usize, &&str)| {
-            !known.contains(*name) || names[..*place].contains(*name)
+        let is_wrong = |(index, name): &(usize, &&str)| {
+            !known.contains(*name) || names[..*index].contains(*name)
         };
         match names.iter().enumerate().find(is_wrong) {
             None => Ok(()),
@@ -104,7 +104,7 @@ impl Request {
         Ok(results)
     }
 
-    /// The tensors that are gone behind the run: name, tensor, whether the program updates it.
+    /// The tensors that are gone after the run: name, tensor, whether the program updates it.
     fn given<'r>(
         &'r self,
         program: &'r Program,
@@ -115,8 +115,8 @@ impl Request {
     }
 
     /// The tensors of the run, each locked as the program uses it.
-    fn locked<'r>(&'r self, program: &Program) -> Result<Vec<Use<'r>>, Failure> {
-        let mut uses: Vec<Use<'r>> = Vec::with_capacity(self.tensors.len());
+    fn locked<'r>(&'r self, program: &Program) -> Result<Vec<LockedTensor<'r>>, Failure> {
+        let mut uses: Vec<LockedTensor<'r>> = Vec::with_capacity(self.tensors.len());
         // In the order of their addresses, so that two threads do not wait for each other.
         let mut ordered: Vec<_> = self.tensors.iter().collect();
         ordered.sort_by_key(|(_, tensor, _)| Arc::as_ptr(tensor).addr());
@@ -131,7 +131,7 @@ impl Request {
             }
             match uses.last_mut().filter(|last| last.is_of(tensor)) {
                 Some(last) => last.again(program.name(), name, role)?,
-                None => uses.push(Use::of(name, tensor, role)),
+                None => uses.push(LockedTensor::of(name, tensor, role)),
             }
         }
         Ok(uses)
@@ -179,7 +179,7 @@ fn role_of(program: &Program, name: &str) -> Role {
 }
 
 /// A tensor of a run, locked for reading under several names, or for writing under one.
-pub(super) struct Use<'r> {
+pub(super) struct LockedTensor<'r> {
     names: Vec<&'r str>,
     role: Role,
     tensor: &'r Arc<SharedTensor>,
@@ -191,7 +191,7 @@ enum Lock<'r> {
     Write(RwLockWriteGuard<'r, State>),
 }
 
-impl<'r> Use<'r> {
+impl<'r> LockedTensor<'r> {
     fn of(name: &'r str, tensor: &'r Arc<SharedTensor>, role: Role) -> Self {
         let lock = match role {
             Role::Updated | Role::Output => Lock::Write(tensor.write()),

@@ -18,7 +18,7 @@ pub fn open_session(mut device: Device, on_chip_bytes: u64) -> Result<Stitcher, 
     Ok(Stitcher::with_options(&session, StitchOptions { on_chip_bytes })?)
 }
 
-/// The defaults, with no more AICPU instances than find a cluster to schedule, beside the one that builds.
+/// The defaults, with no more AICPU instances than find a cluster to schedule, in addition to the one that builds.
 fn run_options(device: &Device) -> RunOptions {
     let defaults = RunOptions::default();
     let most = device.clusters().saturating_add(1);

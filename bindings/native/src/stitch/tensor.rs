@@ -46,7 +46,7 @@ impl State {
         }
     }
 
-    /// Takes the tensor away; who asks for it later is told which call has it.
+    /// Takes the tensor. Later uses get an error that names `call`.
     pub(super) fn take(&mut self, what: &str, call: &str) -> Result<Tensor, Failure> {
         match std::mem::replace(self, Self::Gone(call.to_owned())) {
             Self::Here(tensor) => Ok(tensor),
@@ -172,7 +172,7 @@ impl SharedTensor {
         Ok(Self::new(stream.to_dtype(self.read().tensor(WHAT)?, dtype)?))
     }
 
-    /// Hands the tensor over from one stream to another, which waits for what the first one was asked so far.
+    /// Moves the tensor from one stream to another, which waits for what the first one was asked so far.
     ///
     /// # Errors
     /// Those of [`ProgramStream::take_over`]; `TENSOR_MOVED`.
@@ -192,7 +192,7 @@ impl SharedTensor {
     }
 }
 
-/// What a call names that has one tensor.
+/// The name of the tensor in errors of calls with one tensor.
 const WHAT: &str = "the tensor";
 
 fn parsed(layout: &str, dtype: DType, shape: &[u64]) -> Result<TensorLayout, Failure> {

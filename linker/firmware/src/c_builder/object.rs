@@ -11,7 +11,8 @@ use pto_graph::HostedBuilder;
 use pto_native::foreign::Finder;
 use pto_native::foreign::calls;
 use pto_native::foreign::object::{
-    AicpuBuildApi, Calls, DeviceAlloc, HostApi, RuntimeObject, TaskView, TensorPair, function_name,
+    AicpuBuildApi, DeviceAlloc, HostApi, RuntimeCalls, RuntimeObject, TaskView, TensorPair,
+    function_name,
 };
 use pto_native::foreign::stream::StreamApi;
 
@@ -23,7 +24,7 @@ static STREAM_API: StreamApi = StreamApi::of::<CurrentBuild>();
 static HOST_API: HostApi = HostApi { device_malloc, device_free, copy_to_device, copy_from_device };
 
 /// What concerns the host is refused here; what gives something gives nothing.
-static CALLS: Calls = Calls {
+static CALLS: RuntimeCalls = RuntimeCalls {
     add_task,
     add_successor: calls::add_successor::<CurrentBuild>,
     get_task,

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use pto_abi::block::BlockContext;
 use pto_native::foreign::field::{
-    Conditions, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState,
+    Conditions, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState, TaskFrame,
 };
 
 use crate::cells;
@@ -22,9 +22,9 @@ type Entry = unsafe extern "C" fn(*mut i64);
 pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
     // SAFETY: a task of the field has its frame as the first word.
     let address = unsafe { args.read() };
-    let frame: *const Frame = with_exposed_provenance(word_address(address));
+    let frame: *const TaskFrame = with_exposed_provenance(word_address(address));
     // SAFETY: a frame lives until its run is over.
-    let task: &'static Frame = unsafe { &*frame };
+    let task: &'static TaskFrame = unsafe { &*frame };
     // SAFETY: the engine writes the block's word after the arguments.
     let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
     let block = BlockContext::of(word);
@@ -42,7 +42,7 @@ pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
     };
     let global = GlobalContext { sub_block_id: lane.into(), reserved: 0, dma_workspace: [0; 2] };
     // SAFETY: `frame` points to a frame, followed by its words.
-    let mut words = unsafe { Frame::words(frame) };
+    let mut words = unsafe { TaskFrame::words(frame) };
     words[LOCAL] = ((&raw const local).expose_provenance() as u64).cast_signed();
     words[GLOBAL] = ((&raw const global).expose_provenance() as u64).cast_signed();
     let own = RunningBlock { state, frame: task, block, slot };

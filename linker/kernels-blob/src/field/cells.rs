@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use pto_native::foreign::field::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
+use pto_native::foreign::field::{Cell, CellKind, KernelFault, POOL_BYTES, RunState};
 
 use crate::core_registers::{TIMEOUT, end_kernel, relax, ticks};
 use crate::running::{RunningBlock, word_address};
@@ -47,7 +47,7 @@ impl<'s> Taken<'s> {
             return Some(cell);
         }
         let used = self.used();
-        let free = used.iter().find(|cell| cell.place.load(Ordering::Relaxed) == 0);
+        let free = used.iter().find(|cell| cell.owner.load(Ordering::Relaxed) == 0);
         let cell = free.or_else(|| {
             let cell = self.state.cells.get(used.len())?;
             self.state.cells_used.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl<'s> Taken<'s> {
         cell.task.store(name.task, Ordering::Relaxed);
         cell.key.store(name.key, Ordering::Relaxed);
         cell.value.store(0, Ordering::Relaxed);
-        cell.place.store(name.owner, Ordering::Relaxed);
+        cell.owner.store(name.owner, Ordering::Relaxed);
         Some(cell)
     }
 
@@ -69,7 +69,7 @@ impl<'s> Taken<'s> {
     fn take_one(&self, name: &Name) -> bool {
         let Some(cell) = self.find(name) else { return false };
         if cell.value.fetch_sub(1, Ordering::Relaxed) == 1 {
-            cell.place.store(0, Ordering::Relaxed);
+            cell.owner.store(0, Ordering::Relaxed);
         }
         true
     }
@@ -95,7 +95,7 @@ impl Name {
     }
 
     fn is_of(&self, cell: &Cell) -> bool {
-        cell.place.load(Ordering::Relaxed) == self.owner
+        cell.owner.load(Ordering::Relaxed) == self.owner
             && cell.task.load(Ordering::Relaxed) == self.task
             && cell.key.load(Ordering::Relaxed) == self.key
     }
@@ -131,7 +131,7 @@ impl RunningBlock {
     }
 
     /// Ends the kernel; the first one that is ended is reported.
-    fn refuse(&self, refusal: Refusal, flag: u32) -> ! {
+    fn refuse(&self, refusal: KernelFault, flag: u32) -> ! {
         let state = self.state;
         let first =
             state.refusal.compare_exchange(0, refusal as u32, Ordering::Relaxed, Ordering::Relaxed);
@@ -160,7 +160,7 @@ pub(crate) fn raise(own: &RunningBlock, mode: u32, flag: u32) {
         (4, 0) => (in_block(&own_slot), in_block(&VECTORS[1..]), PAIRS + flag - SECOND),
         (4, 1) => (in_block(&own_slot), in_block(CUBE), PAIRS + flag),
         (4, _) => (in_block(&own_slot), in_block(CUBE), PAIRS + SECOND + flag),
-        _ => own.refuse(Refusal::Mode, flag),
+        _ => own.refuse(KernelFault::Mode, flag),
     };
     let has_room = {
         let cells = Taken::take(own.state);
@@ -178,7 +178,7 @@ pub(crate) fn raise(own: &RunningBlock, mode: u32, flag: u32) {
         has_room
     };
     if !has_room {
-        own.refuse(Refusal::Cells, flag);
+        own.refuse(KernelFault::Cells, flag);
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn wait(own: &RunningBlock, flag: u32) {
     while !Taken::take(own.state).take_one(&name) {
         let is_over = own.cores() == 1 || own.state.refusal.load(Ordering::Relaxed) != 0;
         if is_over || ticks().wrapping_sub(since) > TIMEOUT {
-            own.refuse(Refusal::NoFlag, flag);
+            own.refuse(KernelFault::NoFlag, flag);
         }
         relax(look);
         look += 1;
@@ -210,7 +210,7 @@ pub(crate) fn memory(own: &RunningBlock, key: u64, bytes: usize) -> *mut u8 {
     };
     match given {
         Some(at) => pool.wrapping_add(word_address(at)),
-        None => own.refuse(Refusal::Pool, 0),
+        None => own.refuse(KernelFault::Pool, 0),
     }
 }
 
@@ -218,7 +218,7 @@ impl Taken<'_> {
     /// New memory of the pool; where it begins.
     fn give(&self, name: &Name, bytes: u64, pool: *mut u8) -> Option<u64> {
         let is_memory =
-            |cell: &Cell| cell.place.load(Ordering::Relaxed) >> 40 == CellKind::Memory as u64;
+            |cell: &Cell| cell.owner.load(Ordering::Relaxed) >> 40 == CellKind::Memory as u64;
         let none_is_held = !self.used().iter().any(is_memory);
         let at = if none_is_held { 0 } else { self.state.pool_used.load(Ordering::Relaxed) };
         // A line of its own for each.
@@ -253,10 +253,10 @@ pub(crate) fn leave(own: &RunningBlock) {
         return;
     }
     for cell in cells.used() {
-        let owner = cell.place.load(Ordering::Relaxed);
+        let owner = cell.owner.load(Ordering::Relaxed);
         let is_block = owner & 0xFFFF_FFFF == own.block.block.into() && owner != 0;
         if is_block && cell.task.load(Ordering::Relaxed) == own.frame.task {
-            cell.place.store(0, Ordering::Relaxed);
+            cell.owner.store(0, Ordering::Relaxed);
         }
     }
 }

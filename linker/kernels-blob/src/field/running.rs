@@ -3,14 +3,14 @@
 use core::ptr::with_exposed_provenance;
 
 use pto_abi::block::BlockContext;
-use pto_native::foreign::field::{Frame, RunState};
+use pto_native::foreign::field::{RunState, TaskFrame};
 
 use crate::core_registers::{set_thread_word, thread_word};
 
 /// See the file.
 pub(crate) struct RunningBlock {
     pub(crate) state: &'static RunState,
-    pub(crate) frame: &'static Frame,
+    pub(crate) frame: &'static TaskFrame,
     pub(crate) block: BlockContext,
     /// Which of the block's cores: AIC, AIV 0, AIV 1.
     pub(crate) slot: u8,

@@ -1,4 +1,4 @@
-//! What a kernel leaves behind for its task: conditions that hold when something that it has begun is over.
+//! The conditions that a kernel registers for its task: each holds when something that the kernel has begun is over.
 
 use core::mem::MaybeUninit;
 use core::ptr::with_exposed_provenance;
@@ -9,7 +9,7 @@ use super::context::{AsyncContext, Condition};
 /// Conditions that a kernel can register.
 const CAPACITY: u32 = 64;
 
-/// What a kernel has registered for its completion.
+/// The conditions that a kernel has registered for its completion.
 #[derive(Debug)]
 pub struct Conditions {
     count: u32,
@@ -47,7 +47,7 @@ impl Conditions {
         }
     }
 
-    /// What the kernel has registered.
+    /// The registered conditions.
     ///
     /// # Safety
     /// The kernel that got the context has returned, and has written as many conditions as it counts.
@@ -56,10 +56,10 @@ impl Conditions {
         // SAFETY: it is a field of ours.
         let count = unsafe { (&raw const self.count).read_volatile() };
         // SAFETY: the caller says that the kernel has written so many.
-        self.list.iter().take(count as usize).map(|place| unsafe { place.assume_init_ref() })
+        self.list.iter().take(count as usize).map(|entry| unsafe { entry.assume_init_ref() })
     }
 
-    /// Waits until all conditions hold, one after the other: the task completes behind it. `look_again` is called with each look at a condition that
+    /// Waits until all conditions hold, one after the other: the task completes after that. `look_again` is called with each look at a condition that
     /// does not hold, and with how many looks there were before.
     ///
     /// # Safety

@@ -1,4 +1,4 @@
-//! The frame of a task: a header, the descriptors of its tensors, its scalars, one behind the other.
+//! The frame of a task: a header, the descriptors of its tensors, its scalars, one after the other.
 
 use core::ffi::{c_char, c_void};
 
@@ -11,10 +11,10 @@ pub const LOCAL: usize = 48;
 /// The word of the core's context.
 pub const GLOBAL: usize = 49;
 
-/// A task, as its kernels find it. Its tensors stand behind it, and its scalars behind those.
+/// A task, as its kernels find it. Its tensors follow it, and its scalars follow those.
 #[repr(C, align(64))]
 #[derive(Debug)]
-pub struct Frame {
+pub struct TaskFrame {
     /// The code for AIC, AIV 0, AIV 1; 0: none. On a device those that are there are not 0, and code is found by other ways.
     pub entries: [usize; 3],
     /// The task's id.
@@ -37,23 +37,23 @@ pub struct Frame {
     pub party: u16,
     /// Those are all of the task, and not only those of a block.
     pub starts_at_once: bool,
-    /// A bit for each word that is a scalar; 0: the scalars stand behind the tensors.
+    /// A bit for each word that is a scalar; 0: the scalars follow the tensors.
     pub scalar_words: u32,
 }
 
-const _: () = assert!(size_of::<Frame>() == 64);
+const _: () = assert!(size_of::<TaskFrame>() == 64);
 
-impl Frame {
+impl TaskFrame {
     /// Where frames begin: a multiple of this.
     pub const ALIGN: usize = 64;
 
-    /// Where its tensors stand.
+    /// Where its tensors are.
     #[must_use]
     pub const fn tensors_of(this: *const Self) -> *const ChipTensor {
         this.wrapping_add(1).cast()
     }
 
-    /// Where its scalars stand.
+    /// Where its scalars are.
     #[must_use]
     pub const fn scalars_of(this: *const Self, tensors: usize) -> *const u64 {
         Self::tensors_of(this).wrapping_add(tensors).cast()
@@ -69,7 +69,7 @@ impl Frame {
     /// The words of a kernel's arguments, without the contexts.
     ///
     /// # Safety
-    /// A frame with its tensors and scalars stands there.
+    /// `this` is a frame with its tensors and scalars.
     #[inline]
     #[must_use]
     pub unsafe fn words(this: *const Self) -> [i64; WORDS] {
@@ -86,9 +86,9 @@ impl Frame {
             mix(&mut words, scalars, task);
             return words;
         }
-        let places = words.iter_mut().skip(tensors).take(usize::from(task.scalars));
-        for (at, word) in places.enumerate() {
-            // SAFETY: a frame has so many scalars behind its tensors.
+        let scalar_words = words.iter_mut().skip(tensors).take(usize::from(task.scalars));
+        for (at, word) in scalar_words.enumerate() {
+            // SAFETY: so many scalars follow the tensors of a frame.
             *word = signed(unsafe { scalars.wrapping_add(at).read() });
         }
         words
@@ -100,8 +100,8 @@ const fn signed(word: u64) -> i64 {
     word.cast_signed()
 }
 
-/// Puts the scalars where the task wants them; the tensors stand at the front, in their order.
-fn mix(words: &mut [i64; WORDS], scalars: *const u64, task: &Frame) {
+/// Puts the scalars at the words that the task names; the tensors take the other words, in their order.
+fn mix(words: &mut [i64; WORDS], scalars: *const u64, task: &TaskFrame) {
     let tensors = *words;
     let (mut tensors, mut scalar) = (tensors.iter(), 0);
     let count = usize::from(task.tensors) + usize::from(task.scalars);
@@ -109,7 +109,7 @@ fn mix(words: &mut [i64; WORDS], scalars: *const u64, task: &Frame) {
         if task.scalar_words >> at & 1 == 0 {
             *word = tensors.next().copied().unwrap_or(0);
         } else {
-            // SAFETY: the header sets as many bits as the task has scalars, and a frame has those behind its tensors.
+            // SAFETY: the header sets as many bits as the task has scalars, and they follow the tensors of a frame.
             *word = signed(unsafe { scalars.wrapping_add(scalar).read() });
             scalar += 1;
         }

@@ -15,6 +15,6 @@ mod tensor;
 
 pub use completion::Conditions;
 pub use context::{AsyncContext, Condition, GlobalContext, LocalContext};
-pub use frame::{Frame, GLOBAL, LOCAL, WORDS};
-pub use run::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
+pub use frame::{GLOBAL, LOCAL, TaskFrame, WORDS};
+pub use run::{Cell, CellKind, KernelFault, POOL_BYTES, RunState};
 pub use tensor::{ChipTensor, MAX_DIMS, NO_TASK, element_of};

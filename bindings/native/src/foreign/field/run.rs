@@ -1,10 +1,10 @@
-//! What all tasks of a run share on a device. The host writes zeros there before the run, and reads it behind the run.
+//! The state that all tasks of a run share on a device. The host writes zeros there before the run, and reads it after the run.
 //!
 //! Invariant: cells and the pool belong to the core that has taken the lock.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// Bytes behind a [`RunState`], for the state that the kernels of a block share.
+/// Bytes after a [`RunState`], for the state that the kernels of a block share.
 pub const POOL_BYTES: u64 = 1 << 20;
 /// How many cells there are.
 const CELLS: usize = 2048;
@@ -17,19 +17,19 @@ pub struct RunState {
     pub lock: AtomicU32,
     /// The first code that a kernel's completion failed with; 0: none has.
     pub failed: AtomicI32,
-    /// A [`Refusal`], of the first kernel that was ended; 0: none was.
+    /// A [`KernelFault`], of the first kernel that was ended; 0: none was.
     pub refusal: AtomicU32,
     /// The flag that it is about.
     pub flag: AtomicU32,
-    /// The [frame](super::Frame) of its task.
+    /// The [frame](super::TaskFrame) of its task.
     pub refused: AtomicU64,
-    /// Bytes of the pool that are given out.
+    /// Bytes of the pool that are in use.
     pub pool_used: AtomicU64,
     /// When the tasks of a timing slot began, plus one, and ended, in nanoseconds of the device's clock; 0: never.
     pub timing: [[AtomicU64; 2]; 16],
     /// Cells from this one on have never been used.
     pub cells_used: AtomicU32,
-    /// What the cores of a task know of each other.
+    /// The state that the cores of a task share.
     pub cells: [Cell; CELLS],
 }
 
@@ -37,10 +37,10 @@ pub struct RunState {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Cell {
-    /// Whose.
+    /// The task that owns the cell.
     pub task: AtomicU64,
     /// Block in bits 0 to 31, core of the block in 32 to 39, [`CellKind`] in 40 to 47; 0: free.
-    pub place: AtomicU64,
+    pub owner: AtomicU64,
     /// The flag, or the key of the memory.
     pub key: AtomicU64,
     /// The count, or from where in the pool.
@@ -62,7 +62,7 @@ pub enum CellKind {
 
 /// Why a kernel was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum KernelFault {
     /// It waits for a flag that does not come.
     NoFlag = 1,
     /// It raises a flag with a mode that is none.
@@ -73,7 +73,7 @@ pub enum Refusal {
     Pool = 4,
 }
 
-impl Refusal {
+impl KernelFault {
     /// Of its number; `None`: it is none.
     #[must_use]
     pub const fn of(number: u32) -> Option<Self> {

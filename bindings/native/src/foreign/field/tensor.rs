@@ -29,13 +29,13 @@ pub struct ChipTensor {
     pub dtype: u8,
     /// 1: no edges but the one from the task that made it.
     pub manual_dep: u8,
-    /// 1: the elements stand side by side.
+    /// 1: the elements are contiguous.
     pub is_contiguous: u8,
     /// 0 host, 1 device.
     pub address_space: u8,
     /// Extents.
     pub shapes: [u32; MAX_DIMS],
-    /// Elements from the first one to behind the last one.
+    /// Elements from the first one to the one after the last.
     pub extent: u64,
     /// Distances in elements.
     pub strides: [u32; MAX_DIMS],
@@ -79,7 +79,7 @@ impl ChipTensor {
         self.shapes.get(..usize::try_from(self.ndims).ok()?)
     }
 
-    /// Elements of its buffer, from the view's first one to behind its last one; `None`: it has no elements, more dimensions than there can be, or
+    /// Elements of its buffer, from the view's first one to the one after its last; `None`: it has no elements, more dimensions than there can be, or
     /// reaches further than 64 bits count.
     #[must_use]
     pub fn reach(&self) -> Option<Range<u64>> {

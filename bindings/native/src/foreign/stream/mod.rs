@@ -18,7 +18,7 @@ use pto_graph::{DependencyMode, ElementType, Publish, TensorView};
 use self::tasks::{add_tensor_task, stated};
 use crate::foreign::build::{Finder, done};
 use crate::foreign::calls;
-use crate::foreign::pointers::{place, value, values};
+use crate::foreign::pointers::{result_pointer, value, values};
 use crate::foreign::range::{SubmitTaskRange, submit_task_range};
 
 pub use crate::foreign::range::{RANGE_TASKS, StreamVariation};
@@ -193,9 +193,9 @@ pub unsafe extern "C" fn open_scope<F: Finder>(
     scope: *mut StreamScope,
 ) -> c_int {
     done::<F>(runtime, |build| {
-        let to = place(scope)?;
+        let to = result_pointer(scope)?;
         let opened = build.stream()?.open_scope(DependencyMode::alleged(mode)?)?;
-        // SAFETY: as the caller says; `place` looked at it.
+        // SAFETY: as the caller says; `result_pointer` looked at it.
         unsafe { to.write(opened.into()) };
         Ok(())
     })
@@ -228,14 +228,14 @@ pub unsafe extern "C" fn alloc<F: Finder>(
     tensor: *mut StreamTensor,
 ) -> c_int {
     done::<F>(runtime, |build| {
-        let to = place(tensor)?;
+        let to = result_pointer(tensor)?;
         // SAFETY: as the caller says.
         let shape = unsafe { extents(shape, rank) }?;
         let element = u8::try_from(element).ok().and_then(|one| ElementType::try_from(one).ok());
         let element = element.ok_or(Fault::STREAM_VIEW_ELEMENT)?;
         let view = build.stream()?.alloc(element, shape)?;
         let seen = build.alias().seen_tensor(&StreamTensor::from(&view));
-        // SAFETY: as the caller says; `place` looked at it.
+        // SAFETY: as the caller says; `result_pointer` looked at it.
         unsafe { to.write(seen) };
         Ok(())
     })
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn get<F: Finder>(
     word: *mut u64,
 ) -> c_int {
     done::<F>(runtime, |build| {
-        let to = place(word)?;
+        let to = result_pointer(word)?;
         // SAFETY: as the caller says, here and below.
         let tensor = unsafe { value(tensor) }?;
         // SAFETY: as above.
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn get<F: Finder>(
         let alias = build.alias();
         let view = TensorView::from(&alias.device_tensor(&tensor));
         let held = build.stream()?.get(&view, index)?;
-        // SAFETY: as the caller says; `place` looked at it.
+        // SAFETY: as the caller says; `result_pointer` looked at it.
         unsafe { to.write(alias.seen(held)) };
         Ok(())
     })

@@ -9,7 +9,7 @@ use pto_graph::{Bindings, MAX_BOUND, TensorView};
 
 use crate::foreign::alias::Alias;
 use crate::foreign::build::{Finder, done};
-use crate::foreign::pointers::{place, value, values};
+use crate::foreign::pointers::{result_pointer, value, values};
 
 /// The views that foreign code states.
 ///
@@ -42,11 +42,11 @@ pub unsafe extern "C" fn begin_recording<F: Finder>(
     done::<F>(runtime, |build| {
         // SAFETY: as the caller says.
         let views = unsafe { views_of(shapes, count, build.alias()) }?;
-        let to = if views.is_empty() { bound } else { place(bound)? };
+        let to = if views.is_empty() { bound } else { result_pointer(bound)? };
         let serial = build.begin_recording(&views)?;
         for (index, view) in views.iter().enumerate() {
             let placeholder = StreamTensor::from(&view.placeholder(index, serial));
-            // SAFETY: as the caller says; `place` looked at it.
+            // SAFETY: as the caller says; `result_pointer` looked at it.
             unsafe { to.wrapping_add(index).write(placeholder) };
         }
         Ok(())
@@ -62,9 +62,9 @@ pub unsafe extern "C" fn end_recording<F: Finder>(
     recording: *mut StreamRecording,
 ) -> c_int {
     done::<F>(runtime, |build| {
-        let to = place(recording)?;
+        let to = result_pointer(recording)?;
         let made = build.end_recording()?;
-        // SAFETY: as the caller says; `place` looked at it.
+        // SAFETY: as the caller says; `result_pointer` looked at it.
         unsafe { to.write(made.into()) };
         Ok(())
     })

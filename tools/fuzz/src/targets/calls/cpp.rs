@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use pto_field::{
-    Call, CallOptions, Callable, EdgeRule, FieldDevice, Keeps, KernelCode, ObjectCode, Place,
-    Rings, Role, Source, Tensor, TheirLimits,
+    Call, CallOptions, Callable, EdgeRule, FieldDevice, Keeps, KernelCode, MemorySpace, ObjectCode,
+    ProgramSource, Rings, Role, Tensor, TheirLimits,
 };
 use pto_host::abi::{CoreKind, FuncId, RuntimeVariant};
 use pto_host::{DeviceOptions, Hosting, Kernel, RunControl, RunOptions};
@@ -62,7 +62,7 @@ fn callable() -> &'static Callable {
             |func_id, kind, name| KernelCode { func_id, kind, name, symbol: "kernel_entry", code };
         let kernels = [kernel(0, CoreKind::AIV, "vector"), kernel(1, CoreKind::AIC, "cube")];
         let entry = "aicpu_orchestration_entry";
-        let source = Source { orchestration: code, entry, config: None, kernels: &kernels };
+        let source = ProgramSource { orchestration: code, entry, config: None, kernels: &kernels };
         Callable::load(&source).unwrap_or_else(|error| panic!("{error}"))
     })
 }
@@ -153,7 +153,8 @@ fn run_options() -> RunOptions {
 fn orchestrate(device: &FieldDevice, calls: &[u8]) {
     let (mut elements, shape) = ([0.0_f32; 256], [16, 16]);
     let pointer = elements.as_mut_ptr().cast();
-    let tensor = Tensor { pointer, shape: &shape, dtype: 0, role: Role::InOut, place: Place::Host };
+    let tensor =
+        Tensor { pointer, shape: &shape, dtype: 0, role: Role::InOut, space: MemorySpace::Host };
     let scalars = [calls.as_ptr().expose_provenance() as u64, calls.len() as u64];
     let mut choices = Choices::new(calls);
     let options = CallOptions {
