@@ -8,7 +8,7 @@
 //! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
 //! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, limits.rs
-//! run_log.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
+//! run_log.rs   what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
 //! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
 //! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, kernel_thread.rs, flags.rs,
 //!              watch.rs (which kernels wait for nothing that can come)
