@@ -347,7 +347,7 @@ typedef void (*pto_kernel_function)(int64_t *args);
 typedef void (*pto_stream_function)(void *user);
 
 /*
- An argument of a recording, and what stands in its place in one launch.
+ An argument of a recording, and what replaces it in one launch.
  */
 typedef struct pto_recording_binding {
   /*
@@ -616,7 +616,7 @@ typedef struct pto_program_task {
    */
   const struct pto_program_argument *args;
   /*
-   The numbers of the tasks that it waits for; each stands in front of it.
+   The numbers of the tasks that it waits for; each is below its own.
    */
   const uint32_t *after;
   /*
@@ -672,7 +672,7 @@ typedef struct pto_run_report {
 } pto_run_report;
 
 /*
- How far a run is. The counts lag behind the run.
+ How far a run is. The counts are later than the run.
  */
 typedef struct pto_run_progress {
   /*
@@ -945,7 +945,7 @@ int32_t pto_graph_add_task(const struct pto_graph *graph,
 int32_t pto_graph_add_edge(const struct pto_graph *graph, int32_t producer, int32_t consumer);
 
 /*
- Says how many tasks and edges a graph has; either place may be null.
+ Says how many tasks and edges a graph has; either pointer may be null.
 
  Fails with INVALID_HANDLE. Thread safety: any thread; calls on one graph follow one another.
  */
@@ -1065,10 +1065,10 @@ int32_t pto_kernel_stream_launch(const struct pto_kernel_stream *stream,
                                  uint32_t arg_count);
 
 /*
- Copies `bytes` bytes at `from` to the device. They are read when the copy's turn comes, of a recording in each launch: they have to live, and nobody may write them, until
+ Copies `bytes` bytes at `from` to the device. They are read when the copy's turn comes, of a recording in each launch: they have to live, and must not be written, until
  the copy is over, and of a recording until it is closed and its launches are over.
 
- Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the range is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
  */
 int32_t pto_kernel_stream_copy_to_device(const struct pto_kernel_stream *stream,
                                          uint64_t to,
@@ -1078,7 +1078,7 @@ int32_t pto_kernel_stream_copy_to_device(const struct pto_kernel_stream *stream,
 /*
  Copies `bytes` bytes of the device to `to`. Of a recording, each launch writes them.
 
- Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the range is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
  */
 int32_t pto_kernel_stream_copy_from_device(const struct pto_kernel_stream *stream,
                                            uint64_t from,
@@ -1086,7 +1086,7 @@ int32_t pto_kernel_stream_copy_from_device(const struct pto_kernel_stream *strea
                                            uint64_t bytes);
 
 /*
- Copies `bytes` bytes on the device; the two places do not overlap.
+ Copies `bytes` bytes on the device; the two ranges do not overlap.
 
  Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
  */
@@ -1128,7 +1128,7 @@ int32_t pto_kernel_stream_call(const struct pto_kernel_stream *stream,
 int32_t pto_kernel_stream_write_value(const struct pto_kernel_stream *stream, uint64_t at, uint64_t value);
 
 /*
- Makes the stream wait until a word of 64 bits of the device has this value, whoever writes it.
+ Makes the stream wait until a word of 64 bits of the device has this value. A stream, a kernel or the host may write it.
 
  Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
  */
@@ -1181,7 +1181,7 @@ int32_t pto_kernel_stream_wait(const struct pto_kernel_stream *stream, const str
 int32_t pto_kernel_stream_reset(const struct pto_kernel_stream *stream, const struct pto_event *event);
 
 /*
- Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and tells no failure.
+ Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and reports no failure.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (the stream is captured). Thread safety: any thread.
  */
@@ -1189,7 +1189,7 @@ int32_t pto_kernel_stream_query(const struct pto_kernel_stream *stream,
                                 uint32_t *is_idle);
 
 /*
- Drops the commands that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+ Drops the commands that have not begun; a wait for the stream fails with STREAM_ABORTED.
 
  Fails with INVALID_HANDLE. Thread safety: any thread.
  */
@@ -1211,7 +1211,7 @@ int32_t pto_kernel_stream_end_capture(const struct pto_kernel_stream *stream,
                                       struct pto_recording **recording);
 
 /*
- Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
+ Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding replaces an address that was an argument while the stream was captured. The memory at the
  addresses has to live until the launch is over.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the recording does not name this address), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
@@ -1225,7 +1225,7 @@ int32_t pto_kernel_stream_launch_recording(const struct pto_kernel_stream *strea
 /*
  Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
 
- Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its post-mortem. A failure is told
+ Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its post-mortem. A failure is reported
  once. Thread safety: any thread.
  */
 int32_t pto_kernel_stream_synchronize(const struct pto_kernel_stream *stream,
@@ -1299,8 +1299,8 @@ int32_t pto_set_log_callback(pto_log_callback callback, void *user, uint32_t lev
 int32_t pto_device_malloc(const struct pto_device *device, uint64_t bytes, uint64_t *address);
 
 /*
- Frees what `pto_device_malloc` gave. It is nobody's at once: a second call fails, and so do copies. Where a run is on, which
- may use it, it can be allocated again when that run has ended.
+ Frees what `pto_device_malloc` gave. It is invalid at once: a second call fails, and so do copies. During a run, which
+ may use it, it can be allocated again only when that run has ended.
 
  Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
  */
@@ -1400,7 +1400,7 @@ int32_t pto_program_set_constant(const struct pto_program *program,
                                  uint64_t bytes);
 
 /*
- Writes a program file, in the place of one that is there. Where it cannot be written, that one stays as it was.
+ Writes a program file, and replaces one that is there. If it cannot be written, that one stays as it was.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM (the file cannot be written). Thread safety: any thread.
  */
@@ -1443,7 +1443,7 @@ int32_t pto_loaded_program_release(struct pto_loaded_program *program);
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM_ARGUMENT (a tensor or a number is missing, unknown, or of another shape), TENSOR_LAYOUT (the message
  has both layouts), TENSOR_MOVED, OTHER_STREAM, OTHER_SESSION, STREAM_STOPPED, OUT_OF_MEMORY; then nothing ran, and nothing was taken. What the program
- itself ends with is told by `pto_program_stream_synchronize`. Thread safety: any thread; runs of one stream are in the order of the calls.
+ itself ends with is reported by `pto_program_stream_synchronize`. Thread safety: any thread; runs of one stream are in the order of the calls.
  */
 int32_t pto_program_run(const struct pto_program_stream *stream,
                         const struct pto_loaded_program *program,
@@ -1456,7 +1456,7 @@ int32_t pto_program_run(const struct pto_program_stream *stream,
 
 /*
  Opens a stream. Up to `overlap` programs share a launch: a task of a later one begins when the tiles are written that it reads. With 0 or 1 each
- program begins when the one before it has ended. Behind a program that fails the stream stops until `pto_session_reset`.
+ program begins when the one before it has ended. After a program that fails the stream stops until `pto_session_reset`.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
  */
@@ -1482,13 +1482,13 @@ int32_t pto_program_stream_flush(const struct pto_program_stream *stream);
  Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
 
  Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), PROGRAM_FAULT, COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its
- post-mortem. A failure is told once. Thread safety: any thread.
+ post-mortem. A failure is reported once. Thread safety: any thread.
  */
 int32_t pto_program_stream_synchronize(const struct pto_program_stream *stream,
                                        uint64_t limit_ns);
 
 /*
- Drops the runs that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+ Drops the runs that have not begun; a wait for the stream fails with STREAM_ABORTED.
 
  Fails with INVALID_HANDLE. Thread safety: any thread.
  */
@@ -1580,7 +1580,7 @@ int32_t pto_session_open(struct pto_device *device,
 /*
  Waits for what was submitted, and closes a session. Streams that are open keep the device.
 
- Fails with INVALID_HANDLE, or with the first failure that nobody was told of; the session is closed then as well. Thread safety: any thread.
+ Fails with INVALID_HANDLE, or with the first failure that was not reported yet; the session is closed then as well. Thread safety: any thread.
  */
 int32_t pto_session_close(struct pto_session *session);
 
@@ -1623,7 +1623,7 @@ int32_t pto_builder_submit(const struct pto_builder *builder,
 
 /*
  Adds the tasks of a range (`pto_range.h`) and publishes them, as if each were submitted by itself, in their order; in every run. `first`: the
- number of the first one, behind which those of the others follow; null: not wanted.
+ number of the first one, after which those of the others follow; null: not wanted.
 
  Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run: BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT,
  BUILD_NULL_POINTER, BUILD_FOREIGN_STRUCT, BUILD_UNKNOWN_TASK, and those of `pto_builder_add_task`. Thread safety: the builder's own thread.
@@ -1635,7 +1635,7 @@ int32_t pto_builder_submit_range(const struct pto_builder *builder,
 /*
  Adds `tasks` tasks with tensors and publishes them, as if each were submitted by itself, in their order: the first one as `pto_builder_submit`
  has it, the others with arguments that differ as the `variation_count` variations say (`pto_range.h`). `first`: the number of the first
- one, behind which those of the others follow; null: not wanted.
+ one, after which those of the others follow; null: not wanted.
 
  Fails as `pto_builder_submit`, and with BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT, which end the run. Thread safety: the builder's own
  thread.
@@ -1719,7 +1719,7 @@ int32_t pto_builder_set(const struct pto_builder *builder,
 
 /*
  Begins a recording: from here to `pto_builder_end_recording` tasks are written down instead of run. `shapes`: what the `count`
- tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
+ tensors look like that replays bind; `bound` gets as many tensors, to be used instead of them. Scalars that replays bind are
  arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a recording.
 
  Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
@@ -1753,7 +1753,7 @@ int32_t pto_builder_replay(const struct pto_builder *builder,
                            uint32_t scalar_count);
 
 /*
- Copies a tensor of the host to the device, and converts it there if the layout asks for that. `elements` stand side by side, the last
+ Copies a tensor of the host to the device, and converts it there if the layout asks for that. `elements` are contiguous, the last
  dimension the innermost one; the call has copied them when it returns. `layout`: a text, such as that of `pto_loaded_program_layout`.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, PROGRAM_ARGUMENT (`bytes` is not what the extents take), TENSOR_LAYOUT, OUT_OF_MEMORY.
@@ -1792,7 +1792,7 @@ int32_t pto_tensor_to_host(const struct pto_program_stream *stream,
                            uint64_t bytes);
 
 /*
- The tensor in a layout, through a handle of its own: the same tensor where it has the layout, otherwise a converted one beside it.
+ The tensor in a layout, through a handle of its own: the same tensor where it has the layout, otherwise a converted copy.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, TENSOR_MOVED, OTHER_STREAM, TENSOR_LAYOUT, OUT_OF_MEMORY. Thread safety: any thread.
  */

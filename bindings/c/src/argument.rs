@@ -13,7 +13,7 @@ fn null(name: &str) -> Failure {
     Failure::new(FailureKind::NULL_ARGUMENT, format!("`{name}` is null"))
 }
 
-/// A place for a result.
+/// A pointer for a result, checked.
 ///
 /// # Safety
 /// `pointer` is null, or writable for the lifetime that the caller gives it.
@@ -29,8 +29,8 @@ pub(crate) unsafe fn output<'a, T>(
 }
 
 /// Writes a result.
-pub(crate) fn put<T>(place: &mut std::mem::MaybeUninit<T>, value: T) {
-    place.write(value);
+pub(crate) fn put<T>(to: &mut std::mem::MaybeUninit<T>, value: T) {
+    to.write(value);
 }
 
 /// Writes a result for a caller who wants it: `pointer` is null where not.

@@ -25,7 +25,7 @@ pub type BuilderProgram =
     Option<unsafe extern "C" fn(builder: *mut OpaqueBuilder, user: *mut c_void) -> i32>;
 
 /// The builder that is on the stack of this thread.
-struct Seat<'g> {
+struct CurrentBuild<'g> {
     handle: usize,
     build: Build<'g>,
     /// The words of the run, as the program sees them.
@@ -34,32 +34,32 @@ struct Seat<'g> {
 }
 
 thread_local! {
-    static SEAT: Cell<*mut Seat<'static>> = const { Cell::new(std::ptr::null_mut()) };
+    static CURRENT_BUILD: Cell<*mut CurrentBuild<'static>> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 /// Numbers of builders; odd, so that no other handle is like one.
 static HANDLES: AtomicUsize = AtomicUsize::new(0x7071_0000_0000_0001);
 
 /// A program that is registered.
-struct Registered {
+struct RegisteredProgram {
     program: unsafe extern "C" fn(*mut OpaqueBuilder, *mut c_void) -> i32,
     user: usize,
     device: Weak<SharedDevice>,
     watched: Option<Watched>,
 }
 
-impl Registered {
+impl RegisteredProgram {
     fn build(&self, graph: &mut dyn HostedBuilder) -> Result<(), BuildError> {
         let alias = self.watched.as_ref().map(Watched::alias).unwrap_or_default();
         let given = graph.orch_args().to_vec();
         let words = given.iter().map(|word| alias.seen(*word)).collect();
         let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
         let build = Build::new(graph).seeing(alias);
-        let mut seat = Seat { handle, build, words, device: Weak::clone(&self.device) };
-        let before = SEAT.replace((&raw mut seat).cast());
+        let mut current = CurrentBuild { handle, build, words, device: Weak::clone(&self.device) };
+        let before = CURRENT_BUILD.replace((&raw mut current).cast());
         let code = pto_native::building(|| self.call(handle, &given));
-        SEAT.set(before);
-        seat.build.end(code)
+        CURRENT_BUILD.set(before);
+        current.build.end(code)
     }
 
     /// What it returns; -1 where it does not, because it is watched and raised a signal.
@@ -67,7 +67,7 @@ impl Registered {
         let builder: *mut OpaqueBuilder = std::ptr::without_provenance_mut(handle);
         let user: *mut c_void = std::ptr::with_exposed_provenance_mut(self.user);
         let Some(watched) = &self.watched else {
-            // SAFETY: whoever registered the program vouches for it and for what it is given.
+            // SAFETY: the caller of `pto_register_builder` vouches for the program and for `user`.
             return unsafe { (self.program)(builder, user) };
         };
         // SAFETY: it takes two pointers, and what it does not take is passed in registers and not looked at.
@@ -90,13 +90,13 @@ impl Registered {
 
 /// The build of `builder`, if that is on the stack of this thread.
 pub(crate) fn find<'s>(builder: *const OpaqueBuilder) -> Option<&'s mut Build<'static>> {
-    seat(builder).map(|seat| &mut seat.build)
+    current(builder).map(|current| &mut current.build)
 }
 
-fn seat<'s>(builder: *const OpaqueBuilder) -> Option<&'s mut Seat<'static>> {
-    // SAFETY: the pointer is null, or `build` is below on the stack of this thread, and its seat lives; nobody else
-    // has a reference to it, as calls on one thread follow one another.
-    unsafe { SEAT.get().as_mut() }.filter(|seat| seat.handle == builder.addr())
+fn current<'s>(builder: *const OpaqueBuilder) -> Option<&'s mut CurrentBuild<'static>> {
+    // SAFETY: the pointer is null, or `build` is below on the stack of this thread, and its value lives; calls on one thread
+    // follow one another, so that there is no other reference to it.
+    unsafe { CURRENT_BUILD.get().as_mut() }.filter(|current| current.handle == builder.addr())
 }
 
 /// Calls `act` on the build of `builder`, unless an earlier call of it failed.
@@ -121,7 +121,7 @@ pub(crate) fn on<R>(
 
 /// A fault of a call: a task that was refused says more than its fault.
 fn failure_of(builder: *const OpaqueBuilder, fault: Fault) -> Failure {
-    let device = seat(builder).and_then(|seat| seat.device.upgrade());
+    let device = current(builder).and_then(|current| current.device.upgrade());
     let refused = device.and_then(|device| device.refused_call());
     refused.unwrap_or_else(|| Failure::of_fault(fault, fault.to_string()))
 }
@@ -156,7 +156,8 @@ pub unsafe extern "C" fn pto_register_builder(
         device.takes_builders()?;
         let user = user.expose_provenance();
         let watched = Watched::from_environment(device.memory(), name)?;
-        let registered = Registered { program, user, device: Arc::downgrade(&device), watched };
+        let registered =
+            RegisteredProgram { program, user, device: Arc::downgrade(&device), watched };
         device.builders().insert(name, Arc::new(move |graph| registered.build(graph)));
         Ok(())
     })
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn pto_builder_words(
         let count = unsafe { output(count, "count") }?;
         on(builder, |_| Ok(()))?;
         // `on` has found the builder.
-        let held = seat(builder).map(|seat| seat.words.as_slice()).unwrap_or_default();
+        let held = current(builder).map(|current| current.words.as_slice()).unwrap_or_default();
         put(words, held.as_ptr());
         put(count, u32::try_from(held.len()).unwrap_or(u32::MAX));
         Ok(())
@@ -229,12 +230,12 @@ pub unsafe extern "C" fn pto_builder_add_task(
         // SAFETY: the caller vouches for the pointers, here and below.
         let args = unsafe { values(args, num_args.into(), "args") }?;
         // SAFETY: as above.
-        let place = unsafe { output(task, "task") }?;
+        let number_out = unsafe { output(task, "task") }?;
         on(builder, |build| {
             let (func_id, core_type) = (func_id.into(), core_type.into());
             let task = NewTask { func_id, core_type, args, kernel: GmAddr::NULL };
             let number = build.add_task(&task)?;
-            put(place, i32::try_from(number).map_err(|_| Fault::BUILD_TASKS_FULL)?);
+            put(number_out, i32::try_from(number).map_err(|_| Fault::BUILD_TASKS_FULL)?);
             Ok(())
         })
     })
@@ -275,9 +276,9 @@ pub unsafe extern "C" fn pto_builder_read_u32(
 ) -> i32 {
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(word, "word") }?;
+        let word = unsafe { output(word, "word") }?;
         on(builder, |build| {
-            put(place, build.read_u32(GmAddr(address))?);
+            put(word, build.read_u32(GmAddr(address))?);
             Ok(())
         })
     })

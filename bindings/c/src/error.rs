@@ -54,19 +54,19 @@ pub(crate) fn answer<T>(body: impl FnOnce() -> Result<T, Failure>) -> i32 {
     remember(&failure)
 }
 
-/// As [`answer`]; what the body gives goes to `place`, which is looked at first.
+/// As [`answer`]; the result of the body goes to `to`, which is checked first.
 ///
 /// # Safety
 /// As [`output`].
 pub(crate) unsafe fn answer_to<T>(
-    place: *mut T,
+    to: *mut T,
     name: &str,
     body: impl FnOnce() -> Result<T, Failure>,
 ) -> i32 {
     answer(|| {
         // SAFETY: as the caller says.
-        let place = unsafe { output(place, name) }?;
-        put(place, body()?);
+        let to = unsafe { output(to, name) }?;
+        put(to, body()?);
         Ok(())
     })
 }
@@ -81,7 +81,7 @@ pub(crate) fn remember(failure: &Failure) -> i32 {
         message: c_text(&failure.message),
         remedy: c_text(&failure.remedy),
     };
-    // At the end of a thread its last error is gone before destructors of the program: then there is nobody to tell.
+    // At the end of a thread its last error is gone before destructors of the program: then the error is lost.
     LAST.try_with(|last| *last.borrow_mut() = texts).unwrap_or_default();
     code
 }
@@ -100,7 +100,7 @@ pub(crate) fn c_text(text: &str) -> CString {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_last_error(error: *mut LastError) -> i32 {
     // Not `answer`: a failure here would hide the error that is asked for.
-    let told = LAST.try_with(|last| {
+    let found = LAST.try_with(|last| {
         let texts = last.borrow();
         let (name, message, remedy) =
             (texts.name.as_ptr(), texts.message.as_ptr(), texts.remedy.as_ptr());
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn pto_last_error(error: *mut LastError) -> i32 {
     // SAFETY: the caller vouches for the pointer.
     match unsafe { output(error, "error") } {
         Ok(error) => {
-            put(error, told.unwrap_or(none));
+            put(error, found.unwrap_or(none));
             0
         }
         Err(failure) => i32::try_from(failure.code).unwrap_or(i32::MAX),
@@ -127,18 +127,18 @@ pub extern "C" fn pto_clear_error() {
     LAST.try_with(|last| *last.borrow_mut() = Texts::default()).unwrap_or_default();
 }
 
-/// One column of the tables of faults and of failures of the host, as texts for C.
-struct Entry {
+/// One row of the tables of faults and of failures of the host, as texts for C.
+struct ErrorText {
     code: i32,
     name: CString,
     sentence: CString,
     remedy: CString,
 }
 
-fn entries() -> &'static [Entry] {
-    static ENTRIES: std::sync::OnceLock<Vec<Entry>> = std::sync::OnceLock::new();
+fn entries() -> &'static [ErrorText] {
+    static ENTRIES: std::sync::OnceLock<Vec<ErrorText>> = std::sync::OnceLock::new();
     ENTRIES.get_or_init(|| {
-        let entry = |code: u32, name, sentence, remedy| Entry {
+        let entry = |code: u32, name, sentence, remedy| ErrorText {
             code: i32::try_from(code).unwrap_or(i32::MAX),
             name: c_text(name),
             sentence: c_text(sentence),
@@ -152,7 +152,7 @@ fn entries() -> &'static [Entry] {
     })
 }
 
-fn column(code: i32, of: impl Fn(&'static Entry) -> &'static CString) -> *const c_char {
+fn column(code: i32, of: impl Fn(&'static ErrorText) -> &'static CString) -> *const c_char {
     let entry = entries().iter().find(|entry| entry.code == code);
     entry.map_or(c"".as_ptr(), |entry| of(entry).as_ptr())
 }

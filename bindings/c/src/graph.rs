@@ -92,7 +92,7 @@ pub extern "C" fn pto_graph_add_edge(
     answer(|| on(graph, |graph| graph.add_edge(producer.into(), consumer.into())))
 }
 
-/// Says how many tasks and edges a graph has; either place may be null.
+/// Says how many tasks and edges a graph has; either pointer may be null.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread; calls on one graph follow one another.
 ///
@@ -107,9 +107,9 @@ pub unsafe extern "C" fn pto_graph_size(
     answer(|| {
         let (task_count, edge_count) =
             on(graph, |graph| Ok((graph.graph().task_count(), graph.graph().edges().len())))?;
-        for (place, count, name) in [(tasks, task_count, "tasks"), (edges, edge_count, "edges")] {
+        for (to, count, name) in [(tasks, task_count, "tasks"), (edges, edge_count, "edges")] {
             // SAFETY: the caller vouches for the pointer.
-            unsafe { put_if_wanted(place, name, count as u64) }?;
+            unsafe { put_if_wanted(to, name, count as u64) }?;
         }
         Ok(())
     })

@@ -11,13 +11,13 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use pto_host::OfProcess;
 use pto_native::{Failure, FailureKind};
 
-/// What handles of a type in C stand for.
+/// The objects that handles of a type in C name.
 pub(crate) trait Opaque {
     /// The object. A clone is another owner of the same one.
     type Object: Clone + Send + 'static;
     /// Its name in errors.
     const KIND: &'static str;
-    /// Whether it is memory alone, which a child of `fork` has as well. Behind others there are threads, or memory of a device.
+    /// Whether it is memory alone, which a child of `fork` has as well. Others have threads, or memory of a device.
     const IS_DATA: bool;
 }
 
@@ -56,12 +56,12 @@ impl HandleEntry {
     }
 }
 
-struct Table {
+struct HandleTable {
     next: u64,
     live: BTreeMap<u64, HandleEntry>,
 }
 
-impl Table {
+impl HandleTable {
     /// The object of a handle, if it is of this type.
     fn get<H: Opaque>(&self, number: u64) -> Result<&H::Object, Failure> {
         let entry = self.live.get(&number);
@@ -95,23 +95,23 @@ impl Table {
 /// Handles are far above any address of a process, so that following one stops at once.
 const FIRST: u64 = 0x7070_0000_0000_0000;
 
-static TABLE: Mutex<Table> = Mutex::new(Table { next: FIRST, live: BTreeMap::new() });
+static TABLE: Mutex<HandleTable> = Mutex::new(HandleTable { next: FIRST, live: BTreeMap::new() });
 
-fn table() -> MutexGuard<'static, Table> {
+fn table() -> MutexGuard<'static, HandleTable> {
     // Nothing panics while it is held; if it did, the map would still be one.
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 thread_local! {
     /// The table while this thread forks.
-    static FORKING: Cell<Option<MutexGuard<'static, Table>>> = const { Cell::new(None) };
+    static FORKING: Cell<Option<MutexGuard<'static, HandleTable>>> = const { Cell::new(None) };
 }
 
-/// Has each fork wait until nobody holds the table: a child has none of the threads that could let it go.
+/// Makes each fork wait until no other thread holds the table: a child has none of the threads that could release it.
 fn hold_over_forks() {
     static HELD: Once = Once::new();
     extern "C" fn before() {
-        // At the end of a thread there is no place for it: such a fork does not wait.
+        // At the end of a thread its thread-local value is gone: such a fork does not wait.
         FORKING.try_with(|forking| forking.set(Some(table()))).unwrap_or_default();
     }
     extern "C" fn after() {
@@ -133,7 +133,7 @@ pub(crate) fn open<H: Opaque>(object: H::Object) -> *mut H {
     std::ptr::without_provenance_mut(usize::try_from(number).unwrap_or(0))
 }
 
-/// Closes a handle; what it stands for goes when the last call that uses it has returned.
+/// Closes a handle; its object is dropped when the last call that uses it has returned.
 pub(crate) fn close<H: Opaque>(handle: *mut H) -> Result<H::Object, Failure> {
     table().take::<H>(handle.addr() as u64)
 }

@@ -1,4 +1,4 @@
-//! What the handles of each type stand for.
+//! The objects that the handles of each type name.
 
 use std::sync::{Arc, Mutex};
 

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn pto_flashed(
         // SAFETY: the caller vouches for the pointers, here and below.
         let device = device_of(unsafe { text(device, "device") }?)?;
         // SAFETY: as above.
-        let place = unsafe { output(count, "count") }?;
+        let count = unsafe { output(count, "count") }?;
         let state = Store::open()?.state(device)?;
         let (current, generations) =
             state.map_or((0, Vec::new()), |state| (state.current, state.generations));
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn pto_flashed(
             // SAFETY: as above.
             put(unsafe { output(list.wrapping_add(index), "list") }?, value);
         }
-        put(place, u32::try_from(generations.len()).unwrap_or(u32::MAX));
+        put(count, u32::try_from(generations.len()).unwrap_or(u32::MAX));
         Ok(())
     })
 }

@@ -30,7 +30,7 @@ pub struct OpaqueNotify;
 #[derive(Debug)]
 pub struct OpaqueRecording;
 
-/// An argument of a recording, and what stands in its place in one launch.
+/// An argument of a recording, and what replaces it in one launch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RecordingBinding {
@@ -89,10 +89,10 @@ pub unsafe extern "C" fn pto_kernel_stream_launch(
     })
 }
 
-/// Copies `bytes` bytes at `from` to the device. They are read when the copy's turn comes, of a recording in each launch: they have to live, and nobody may write them, until
+/// Copies `bytes` bytes at `from` to the device. They are read when the copy's turn comes, of a recording in each launch: they have to live, and must not be written, until
 /// the copy is over, and of a recording until it is closed and its launches are over.
 ///
-/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the range is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
 ///
 /// # Safety
 /// `from` is null, or readable for `bytes` bytes for as long as said.
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn pto_kernel_stream_copy_to_device(
 
 /// Copies `bytes` bytes of the device to `to`. Of a recording, each launch writes them.
 ///
-/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the range is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
 ///
 /// # Safety
 /// `to` is null, or writable for `bytes` bytes until the copy is over, and of a recording until it is closed and its launches are over.
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn pto_kernel_stream_copy_from_device(
     })
 }
 
-/// Copies `bytes` bytes on the device; the two places do not overlap.
+/// Copies `bytes` bytes on the device; the two ranges do not overlap.
 ///
 /// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
 #[unsafe(no_mangle)]
@@ -222,7 +222,7 @@ pub extern "C" fn pto_kernel_stream_write_value(
     answer(|| Ok(handle::get(stream)?.write_value(GmAddr(at), value)?))
 }
 
-/// Makes the stream wait until a word of 64 bits of the device has this value, whoever writes it.
+/// Makes the stream wait until a word of 64 bits of the device has this value. A stream, a kernel or the host may write it.
 ///
 /// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
 #[unsafe(no_mangle)]
@@ -321,7 +321,7 @@ pub extern "C" fn pto_kernel_stream_reset(
     answer(|| Ok(handle::get(stream)?.reset(&handle::get(event)?)?))
 }
 
-/// Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and tells no failure.
+/// Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and reports no failure.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (the stream is captured). Thread safety: any thread.
 ///
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn pto_kernel_stream_query(
     unsafe { answer_to(is_idle, "is_idle", || Ok(handle::get(stream)?.query()?.into())) }
 }
 
-/// Drops the commands that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+/// Drops the commands that have not begun; a wait for the stream fails with STREAM_ABORTED.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
 #[unsafe(no_mangle)]
@@ -375,7 +375,7 @@ pub unsafe extern "C" fn pto_kernel_stream_end_capture(
     }
 }
 
-/// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
+/// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding replaces an address that was an argument while the stream was captured. The memory at the
 /// addresses has to live until the launch is over.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the recording does not name this address), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
@@ -401,7 +401,7 @@ pub unsafe extern "C" fn pto_kernel_stream_launch_recording(
 
 /// Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
 ///
-/// Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its post-mortem. A failure is told
+/// Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its post-mortem. A failure is reported
 /// once. Thread safety: any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_synchronize(

@@ -31,13 +31,13 @@ struct Callback {
 
 static CALLBACK: Mutex<Callback> = Mutex::new(Callback { function: None, user: 0 });
 
-fn tell(level: Level, instance: u32, time_ns: u64, text: &str) {
+fn pass_to_callback(level: Level, instance: u32, time_ns: u64, text: &str) {
     // Copied out, so that the callback may call the interface.
     let callback = *CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(function) = callback.function {
         let text = c_text(text);
         let user = std::ptr::with_exposed_provenance_mut(callback.user);
-        // SAFETY: whoever set the callback vouches for it until it is replaced.
+        // SAFETY: the caller of `pto_log_set_callback` vouches for it until it is replaced.
         unsafe { function(user, level as u32, instance, time_ns, text.as_ptr()) };
     }
 }
@@ -45,7 +45,7 @@ fn tell(level: Level, instance: u32, time_ns: u64, text: &str) {
 /// Passes on what the firmware logged in a run.
 pub(crate) fn pass_on(messages: &[LogMessage]) {
     for message in messages.iter().filter(|message| message.level <= log::max_level()) {
-        tell(message.level, message.instance, message.time_ns, &message.text);
+        pass_to_callback(message.level, message.instance, message.time_ns, &message.text);
     }
 }
 
@@ -58,7 +58,7 @@ impl Log for Host {
 
     fn log(&self, entry: &log::Record<'_>) {
         if self.enabled(entry.metadata()) {
-            tell(entry.level(), HOST, 0, &entry.args().to_string());
+            pass_to_callback(entry.level(), HOST, 0, &entry.args().to_string());
         }
     }
 

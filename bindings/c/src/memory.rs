@@ -30,8 +30,8 @@ pub unsafe extern "C" fn pto_device_malloc(
     }
 }
 
-/// Frees what `pto_device_malloc` gave. It is nobody's at once: a second call fails, and so do copies. Where a run is on, which
-/// may use it, it can be allocated again when that run has ended.
+/// Frees what `pto_device_malloc` gave. It is invalid at once: a second call fails, and so do copies. During a run, which
+/// may use it, it can be allocated again only when that run has ended.
 ///
 /// Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
 #[unsafe(no_mangle)]

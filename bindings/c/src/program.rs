@@ -161,7 +161,7 @@ pub unsafe extern "C" fn pto_program_set_constant(
     })
 }
 
-/// Writes a program file, in the place of one that is there. Where it cannot be written, that one stays as it was.
+/// Writes a program file, and replaces one that is there. If it cannot be written, that one stays as it was.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM (the file cannot be written). Thread safety: any thread.
 ///

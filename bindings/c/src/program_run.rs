@@ -54,7 +54,7 @@ pub struct ProgramOutput {
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM_ARGUMENT (a tensor or a number is missing, unknown, or of another shape), TENSOR_LAYOUT (the message
 /// has both layouts), TENSOR_MOVED, OTHER_STREAM, OTHER_SESSION, STREAM_STOPPED, OUT_OF_MEMORY; then nothing ran, and nothing was taken. What the program
-/// itself ends with is told by `pto_program_stream_synchronize`. Thread safety: any thread; runs of one stream are in the order of the calls.
+/// itself ends with is reported by `pto_program_stream_synchronize`. Thread safety: any thread; runs of one stream are in the order of the calls.
 ///
 /// # Safety
 /// `tensors`, `numbers` and `outputs` are null or valid for as many values as their counts say, and `outputs` writable; their texts are null or C
@@ -109,12 +109,12 @@ pub unsafe extern "C" fn pto_program_run(
         request.check_outputs(program.program(), &names)?;
         let mut results = request.run(&stream, &program)?;
         for (number, name) in names.iter().enumerate() {
-            let place = results.iter().position(|(known, _)| known == name);
-            let opened = place.map(|place| results.swap_remove(place).1);
+            let index = results.iter().position(|(known, _)| known == name);
+            let opened = index.map(|index| results.swap_remove(index).1);
             let opened = opened.map(handle::open);
             // SAFETY: within the outputs, which are as many as the names.
             let output = unsafe { outputs.add(number) };
-            // SAFETY: the caller says that it is writable, and nobody here looks at it any more.
+            // SAFETY: the caller says that it is writable, and no reference to it is left here.
             unsafe { (*output).tensor = opened.unwrap_or(std::ptr::null_mut()) };
         }
         Ok(())

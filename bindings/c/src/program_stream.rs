@@ -12,7 +12,7 @@ use crate::session::OpaqueSession;
 pub struct OpaqueProgramStream;
 
 /// Opens a stream. Up to `overlap` programs share a launch: a task of a later one begins when the tiles are written that it reads. With 0 or 1 each
-/// program begins when the one before it has ended. Behind a program that fails the stream stops until `pto_session_reset`.
+/// program begins when the one before it has ended. After a program that fails the stream stops until `pto_session_reset`.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
 ///
@@ -53,7 +53,7 @@ pub extern "C" fn pto_program_stream_flush(stream: *const OpaqueProgramStream) -
 /// Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
 ///
 /// Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), PROGRAM_FAULT, COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its
-/// post-mortem. A failure is told once. Thread safety: any thread.
+/// post-mortem. A failure is reported once. Thread safety: any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_stream_synchronize(
     stream: *const OpaqueProgramStream,
@@ -65,7 +65,7 @@ pub extern "C" fn pto_program_stream_synchronize(
     })
 }
 
-/// Drops the runs that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+/// Drops the runs that have not begun; a wait for the stream fails with STREAM_ABORTED.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
 #[unsafe(no_mangle)]

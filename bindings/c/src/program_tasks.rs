@@ -57,7 +57,7 @@ pub struct ProgramTask {
     pub kernel: *const c_char,
     /// Its arguments.
     pub args: *const ProgramArgument,
-    /// The numbers of the tasks that it waits for; each stands in front of it.
+    /// The numbers of the tasks that it waits for; each is below its own.
     pub after: *const u32,
     /// How many arguments.
     pub arg_count: u32,
@@ -75,7 +75,7 @@ pub struct ProgramTask {
 /// thread.
 ///
 /// # Safety
-/// `name` is null or a C string; `tensors` and `tasks` are null or valid for as many values as their counts say, and what stands in them as well;
+/// `name` is null or a C string; `tensors` and `tasks` are null or valid for as many values as their counts say, and so are the pointers in them;
 /// `program` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_of_tasks(

@@ -18,7 +18,7 @@ use crate::handle;
 use crate::log;
 use crate::options::{OpaqueControl, RunOptions, RunReport};
 
-/// How far a run is. The counts lag behind the run.
+/// How far a run is. The counts are later than the run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunProgress {
@@ -54,12 +54,12 @@ pub unsafe extern "C" fn pto_run_graph(
         let device = handle::get(device)?;
         let graph = handle::get(graph)?;
         // SAFETY: the caller vouches for the pointers.
-        let asked = unsafe { Asked::new(options, report) }?;
+        let checked = unsafe { CheckedRun::new(options, report) }?;
         let image: GraphImage = {
             let draft = graph.lock().unwrap_or_else(PoisonError::into_inner);
             device.finish(&draft)?
         };
-        asked.run(&device, Work::HostGraph(&image))
+        checked.run(&device, Work::HostGraph(&image))
     })
 }
 
@@ -88,8 +88,8 @@ pub unsafe extern "C" fn pto_run_builder(
         // SAFETY: as above.
         let orch_args = unsafe { values(words, count.into(), "words") }?;
         // SAFETY: as above.
-        let asked = unsafe { Asked::new(options, report) }?;
-        asked.run(&device, Work::AicpuBuilder { builder, orch_args })
+        let checked = unsafe { CheckedRun::new(options, report) }?;
+        checked.run(&device, Work::AicpuBuilder { builder, orch_args })
     })
 }
 
@@ -117,21 +117,21 @@ pub unsafe extern "C" fn pto_run_stream(
         // SAFETY: as above.
         let orch_args = unsafe { values(words, count.into(), "words") }?;
         // SAFETY: as above.
-        let mut asked = unsafe { Asked::new(options, report) }?;
-        asked.options = streaming(&asked.options);
-        asked.run(&device, Work::Stream { builder, orch_args })
+        let mut checked = unsafe { CheckedRun::new(options, report) }?;
+        checked.options = streaming(&checked.options);
+        checked.run(&device, Work::Stream { builder, orch_args })
     })
 }
 
-/// A run as it was asked for, checked.
-struct Asked<'a> {
+/// The options of a run, checked.
+struct CheckedRun<'a> {
     options: pto_host::RunOptions,
     control: RunControl,
     trace_file: Option<&'a str>,
     report: Option<&'a mut MaybeUninit<RunReport>>,
 }
 
-impl Asked<'_> {
+impl CheckedRun<'_> {
     /// # Safety
     /// `options` is null or valid; `report` is null or writable; both for as long as the result lives.
     unsafe fn new(options: *const RunOptions, report: *mut RunReport) -> Result<Self, Failure> {
@@ -167,8 +167,8 @@ impl Asked<'_> {
             write_trace(path, trace)?;
         }
         let report = ended.map_err(|error| device.failure_of(error))?;
-        if let Some(place) = self.report {
-            put(place, RunReport::of(&report));
+        if let Some(to) = self.report {
+            put(to, RunReport::of(&report));
         }
         Ok(())
     }

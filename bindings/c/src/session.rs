@@ -65,7 +65,7 @@ pub unsafe extern "C" fn pto_session_open(
 
 /// Waits for what was submitted, and closes a session. Streams that are open keep the device.
 ///
-/// Fails with INVALID_HANDLE, or with the first failure that nobody was told of; the session is closed then as well. Thread safety: any thread.
+/// Fails with INVALID_HANDLE, or with the first failure that was not reported yet; the session is closed then as well. Thread safety: any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_session_close(session: *mut OpaqueSession) -> i32 {
     answer(|| Ok(handle::close(session)?.session().synchronize()?))

@@ -13,9 +13,9 @@ use crate::builder::{self, OpaqueBuilder};
 use crate::error::{answer, answer_to};
 
 /// The builder of the thread, by its handle.
-struct Registered;
+struct CurrentBuilder;
 
-impl Finder for Registered {
+impl Finder for CurrentBuilder {
     fn find<R>(runtime: *mut c_void, failed: R, act: impl FnOnce(&mut Build<'_>) -> R) -> R {
         match builder::find(runtime.cast_const().cast()) {
             Some(build) => act(build),
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn pto_builder_submit(
     answer(|| {
         // SAFETY: the caller vouches for the pointers, here and below.
         let added = on(builder, |runtime| unsafe {
-            stream::submit::<Registered>(runtime, task, args, arg_count, after, after_count)
+            stream::submit::<CurrentBuilder>(runtime, task, args, arg_count, after, after_count)
         })?;
         // SAFETY: as above.
         unsafe { put_if_wanted(number, "number", added) }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn pto_builder_submit(
 }
 
 /// Adds the tasks of a range (`pto_range.h`) and publishes them, as if each were submitted by itself, in their order; in every run. `first`: the
-/// number of the first one, behind which those of the others follow; null: not wanted.
+/// number of the first one, after which those of the others follow; null: not wanted.
 ///
 /// Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run: BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT,
 /// BUILD_NULL_POINTER, BUILD_FOREIGN_STRUCT, BUILD_UNKNOWN_TASK, and those of `pto_builder_add_task`. Thread safety: the builder's own thread.
@@ -86,7 +86,8 @@ pub unsafe extern "C" fn pto_builder_submit_range(
 ) -> i32 {
     answer(|| {
         // SAFETY: the caller vouches for the pointers, here and below.
-        let submit = |runtime| unsafe { range::submit_task_range::<Registered>(runtime, tasks) };
+        let submit =
+            |runtime| unsafe { range::submit_task_range::<CurrentBuilder>(runtime, tasks) };
         let added = on(builder, submit)?;
         // SAFETY: as above.
         unsafe { put_if_wanted(first, "first", added) }
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn pto_builder_submit_range(
 
 /// Adds `tasks` tasks with tensors and publishes them, as if each were submitted by itself, in their order: the first one as `pto_builder_submit`
 /// has it, the others with arguments that differ as the `variation_count` variations say (`pto_range.h`). `first`: the number of the first
-/// one, behind which those of the others follow; null: not wanted.
+/// one, after which those of the others follow; null: not wanted.
 ///
 /// Fails as `pto_builder_submit`, and with BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT, which end the run. Thread safety: the builder's own
 /// thread.
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn pto_builder_submit_tensor_range(
     answer(|| {
         // SAFETY: the caller vouches for the pointers, here and below.
         let added = on(builder, |runtime| unsafe {
-            stream::submit_range::<Registered>(
+            stream::submit_range::<CurrentBuilder>(
                 runtime,
                 task,
                 args,
@@ -154,7 +155,7 @@ pub unsafe extern "C" fn pto_builder_add_tensor_task(
     let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let added = on(builder, |runtime| unsafe {
-            stream::add::<Registered>(runtime, task, args, arg_count, after, after_count)
+            stream::add::<CurrentBuilder>(runtime, task, args, arg_count, after, after_count)
         })?;
         Ok(added)
     };
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn pto_builder_open_scope(
     scope: *mut StreamScope,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointer.
-    let open = |runtime| unsafe { stream::open_scope::<Registered>(runtime, mode, scope) };
+    let open = |runtime| unsafe { stream::open_scope::<CurrentBuilder>(runtime, mode, scope) };
     answer(|| on(builder, open).map(drop))
 }
 
@@ -193,7 +194,7 @@ pub unsafe extern "C" fn pto_builder_close_scope(
     scope: *const StreamScope,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointer.
-    let close = |runtime| unsafe { stream::close_scope::<Registered>(runtime, scope) };
+    let close = |runtime| unsafe { stream::close_scope::<CurrentBuilder>(runtime, scope) };
     answer(|| on(builder, close).map(drop))
 }
 
@@ -214,7 +215,7 @@ pub unsafe extern "C" fn pto_builder_alloc_tensor(
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
     let alloc =
-        |runtime| unsafe { stream::alloc::<Registered>(runtime, element, shape, rank, tensor) };
+        |runtime| unsafe { stream::alloc::<CurrentBuilder>(runtime, element, shape, rank, tensor) };
     answer(|| on(builder, alloc).map(drop))
 }
 
@@ -234,7 +235,8 @@ pub unsafe extern "C" fn pto_builder_get(
     word: *mut u64,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
-    let get = |runtime| unsafe { stream::get::<Registered>(runtime, tensor, index, rank, word) };
+    let get =
+        |runtime| unsafe { stream::get::<CurrentBuilder>(runtime, tensor, index, rank, word) };
     answer(|| on(builder, get).map(drop))
 }
 
@@ -253,12 +255,13 @@ pub unsafe extern "C" fn pto_builder_set(
     word: u64,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
-    let set = |runtime| unsafe { stream::set::<Registered>(runtime, tensor, index, rank, word) };
+    let set =
+        |runtime| unsafe { stream::set::<CurrentBuilder>(runtime, tensor, index, rank, word) };
     answer(|| on(builder, set).map(drop))
 }
 
 /// Begins a recording: from here to `pto_builder_end_recording` tasks are written down instead of run. `shapes`: what the `count`
-/// tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
+/// tensors look like that replays bind; `bound` gets as many tensors, to be used instead of them. Scalars that replays bind are
 /// arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a recording.
 ///
 /// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
@@ -274,8 +277,9 @@ pub unsafe extern "C" fn pto_builder_begin_recording(
     bound: *mut StreamTensor,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
-    let begin =
-        |runtime| unsafe { stream::begin_recording::<Registered>(runtime, shapes, count, bound) };
+    let begin = |runtime| unsafe {
+        stream::begin_recording::<CurrentBuilder>(runtime, shapes, count, bound)
+    };
     answer(|| on(builder, begin).map(drop))
 }
 
@@ -292,7 +296,7 @@ pub unsafe extern "C" fn pto_builder_end_recording(
     recording: *mut StreamRecording,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointer.
-    let end = |runtime| unsafe { stream::end_recording::<Registered>(runtime, recording) };
+    let end = |runtime| unsafe { stream::end_recording::<CurrentBuilder>(runtime, recording) };
     answer(|| on(builder, end).map(drop))
 }
 
@@ -314,7 +318,7 @@ pub unsafe extern "C" fn pto_builder_replay(
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
     let replay = |runtime| unsafe {
-        stream::replay::<Registered>(
+        stream::replay::<CurrentBuilder>(
             runtime,
             recording,
             tensors,

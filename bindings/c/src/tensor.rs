@@ -75,7 +75,7 @@ pub(crate) fn described(
     }
 }
 
-/// Copies a tensor of the host to the device, and converts it there if the layout asks for that. `elements` stand side by side, the last
+/// Copies a tensor of the host to the device, and converts it there if the layout asks for that. `elements` are contiguous, the last
 /// dimension the innermost one; the call has copied them when it returns. `layout`: a text, such as that of `pto_loaded_program_layout`.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, PROGRAM_ARGUMENT (`bytes` is not what the extents take), TENSOR_LAYOUT, OUT_OF_MEMORY.
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn pto_tensor_to_host(
     })
 }
 
-/// The tensor in a layout, through a handle of its own: the same tensor where it has the layout, otherwise a converted one beside it.
+/// The tensor in a layout, through a handle of its own: the same tensor where it has the layout, otherwise a converted copy.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, TENSOR_MOVED, OTHER_STREAM, TENSOR_LAYOUT, OUT_OF_MEMORY. Thread safety: any thread.
 ///

@@ -26,7 +26,7 @@ fn source(name: &str) -> PathBuf {
     here().join("tests/c").join(name)
 }
 
-/// Where cargo has put the library: beside this test.
+/// Where cargo has put the library: in the folder of this test.
 fn library_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.parent().expect("and a folder").to_path_buf();
@@ -53,7 +53,7 @@ fn compile(compiler: &Compiler, name: &str, to: &Path, more: &[&str]) {
         .arg(source(name))
         .arg("-o")
         .arg(to)
-        // Libraries stand behind what uses them.
+        // Libraries come after their users.
         .args(more);
     run(&mut command);
 }
@@ -81,7 +81,7 @@ fn link(program: &str, to: &Path, more: &[&str]) {
 }
 
 /// Compiles `program` twice, as it is and under AddressSanitizer (with leaks, where they are found), and runs it. Two sanitizers do
-/// not stand in one program.
+/// not work in one program.
 fn both_ways(program: &str, arguments: &[PathBuf]) {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let ways = [("plain", &[][..]), ("sanitized", &["-fsanitize=address"][..])];
@@ -255,7 +255,7 @@ fn threads_share_devices_and_have_their_own_errors() {
 }
 
 #[test]
-fn a_child_of_fork_is_told_and_works_on_its_own() {
+fn a_child_of_fork_gets_errors_and_works_on_its_own() {
     both_ways("fork.c", &[]);
 }
 
@@ -302,7 +302,7 @@ fn a_training_loop_copies_nothing_after_the_first_round() {
     assert!(said.contains(", 0 bytes copied after the first round"), "{said}");
 }
 
-/// The kernels travel in the file: `pto_program_set_kernels` has read the object, and nobody needs it afterwards.
+/// The kernels travel in the file: `pto_program_set_kernels` has read the object, which is not needed afterwards.
 #[test]
 fn a_program_with_kernels_of_ones_own_is_written_and_run() {
     let folder = tempfile::tempdir().expect("a folder for programs");

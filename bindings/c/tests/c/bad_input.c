@@ -160,7 +160,7 @@ static const char TWICE[] =
     "  kernel double(x: in f32[32, 32], y: out f32[32, 32]) {\n    %0 = load x : f32[32, 32]\n    %1 = add %0, %0 : f32[32, 32]\n"
     "    store y, %1\n  }\n  do parallel i in dense 1 {\n    double[i](x = X, y = Y)\n  }\n}";
 
-/* What cannot be written is told, and what was there before stays. */
+/* A file that cannot be written is an error, and the previous one stays. */
 static void files(void) {
     pto_program *program = NULL, *read = NULL;
     char path[] = "/tmp/pto-file-XXXXXX";

@@ -47,7 +47,7 @@ static int32_t fork_out(pto_builder *builder, void *user) {
     return 0;
 }
 
-/* Frees a block of the caller's in the middle of the run: nobody else gets it, and it is not the caller's any more. */
+/* Frees a block of the caller's in the middle of the run: it is not allocated again, and not the caller's any more. */
 typedef struct { uint64_t freed; int32_t answer; } frees;
 static int32_t frees_memory(pto_builder *builder, void *user) {
     frees *what = user;
@@ -62,18 +62,18 @@ static int32_t frees_memory(pto_builder *builder, void *user) {
     return what->answer;
 }
 
-/* The smallest block that fits is the one that was freed: what is taken behind it keeps its hole apart. */
+/* The smallest block that fits is the one that was freed: the block after it keeps its hole apart. */
 static void memory_that_is_freed_during_a_run(pto_device *device, int32_t answer, int32_t status) {
     frees what = {0, answer};
-    uint64_t behind, again;
+    uint64_t next, again;
     OK(pto_device_malloc(device, 64, &what.freed));
-    OK(pto_device_malloc(device, 64, &behind));
+    OK(pto_device_malloc(device, 64, &next));
     OK(pto_register_builder(device, "frees_memory", frees_memory, &what));
     CHECK(pto_run_builder(device, "frees_memory", NULL, 0, NULL, NULL) == status);
     OK(pto_device_malloc(device, 64, &again));
     CHECK(again == what.freed);
     OK(pto_device_free(device, again));
-    OK(pto_device_free(device, behind));
+    OK(pto_device_free(device, next));
     OK(pto_unregister_builder(device, "frees_memory"));
 }
 

@@ -149,7 +149,7 @@ static int32_t with_tensors(pto_builder *builder, void *user) {
             return pto_builder_submit_tensor_range(builder, &task, args, 3, NULL, 0, 5, &grows, 1, NULL);
         }
         case 8: {
-            /* A vector kernel of the library beside a cube kernel gets the same arguments. */
+            /* A vector kernel of the library together with a cube kernel gets the same arguments. */
             pto_stream_task task;
             memset(&task, 0, sizeof task);
             task.struct_size = sizeof task;

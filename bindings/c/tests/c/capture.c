@@ -25,7 +25,7 @@ static void count(void *user) {
     ++*(int *)user;
 }
 
-/* What is no launch stands in a recording as well: total = 2 * (host + x), and the host gets it. */
+/* Commands other than launches are in a recording as well: total = 2 * (host + x), and the host gets it. */
 static void commands(const pto_session *session, const pto_program_stream *programs, const pto_kernel_stream *first,
                      const pto_kernel_stream *second, pto_tensor *const tensors[5], const uint64_t at[5]) {
     const uint64_t bytes = N * sizeof(float), sums[] = {at[2], at[0], at[4], N};

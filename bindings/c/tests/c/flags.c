@@ -68,7 +68,7 @@ int main(void) {
     both_over(first, second);
     idle(__LINE__, first, 1);
 
-    /* The wait has lowered the flag. Whoever writes its word raises it, a kernel as well. */
+    /* The wait has lowered the flag. Any write of its word raises it, of a kernel as well. */
     DONE(pto_kernel_stream_wait_notify(first, flag));
     DONE(pto_kernel_stream_write_value(first, at, 16));
     DONE(pto_kernel_stream_wait_value_test(second, at, "and", 24));
@@ -84,7 +84,7 @@ int main(void) {
     DONE(pto_kernel_stream_synchronize(first, UINT64_MAX));
     complete(__LINE__, event, 1);
 
-    /* A wait that nobody meets is dropped. */
+    /* A wait that no command meets is dropped. */
     DONE(pto_kernel_stream_wait_value(first, at, 1234));
     idle(__LINE__, first, 0);
     DONE(pto_kernel_stream_abort(first));

@@ -38,7 +38,7 @@ static void *looks(void *none) {
     return NULL;
 }
 
-/* Another thread is in a call when the process forks: nobody in the child waits for that call. */
+/* Another thread is in a call when the process forks: the child does not wait for that call. */
 static void fork_beside_calls(pto_device *device) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, looks, NULL) == 0);

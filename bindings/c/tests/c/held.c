@@ -11,8 +11,8 @@ static const char *const NEXT =
 
 enum { SIDE = 64, N = SIDE * SIDE, RUNS = 50, ROUNDS = 20 };
 
-/* Submits RUNS runs one behind the other, and releases every input as soon as the run that reads it is submitted. Meanwhile a stream that
-   waits for nobody fills new memory of the same size. */
+/* Submits RUNS runs one after the other, and releases every input as soon as the run that reads it is submitted. Meanwhile a stream that
+   waits for nothing fills new memory of the same size. */
 static void released_while_they_are_read(pto_session *session, pto_program *program, pto_program_stream *stream, pto_program_stream *other) {
     const uint64_t shape[] = {SIDE, SIDE};
     static float x[N], garbage[N], y[N];
@@ -35,7 +35,7 @@ static void released_while_they_are_read(pto_session *session, pto_program *prog
         OK(pto_tensor_to_device(other, "f32", shape, 2, garbage, sizeof garbage, "row-major", &filled));
         OK(pto_tensor_release(filled));
     }
-    /* The program goes as well, before its runs are over, and another one may take its place. */
+    /* The program goes as well, before its runs are over, and another one may take its memory. */
     OK(pto_loaded_program_release(next));
     OK(pto_program_load(session, program, &next));
     OK(pto_loaded_program_release(next));

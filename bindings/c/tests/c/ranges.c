@@ -29,7 +29,7 @@ static pto_range_wait window(int64_t first, int32_t from, uint32_t width) {
     return (pto_range_wait){.kind = PTO_RANGE_WAIT_WINDOW, .count = WIDTH, .first = first, .from = from, .width = width, .stride = 1};
 }
 
-/* Rows of sums of the three neighbours above, and one sum of the last row. Words: rows of WIDTH numbers, and behind them the sum. */
+/* Rows of sums of the three neighbours above, and one sum of the last row. Words: rows of WIDTH numbers, followed by the sum. */
 static int32_t rows(pto_builder *builder, void *user) {
     const uint64_t *words;
     uint32_t count;
@@ -64,7 +64,7 @@ static int32_t rows(pto_builder *builder, void *user) {
 }
 
 /* Waits of every kind, and a wait without producers: each task of the second range reads what the producers that it waits for have written.
- * Words: four numbers, and behind them three sums. */
+ * Words: four numbers, followed by three sums. */
 static int32_t listed(pto_builder *builder, void *user) {
     const uint64_t *words;
     uint32_t count;

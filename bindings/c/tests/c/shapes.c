@@ -8,11 +8,11 @@ enum { AIC = 0, AIV = 1, CUBE = 0, VECTOR = 1, STORE = 2, CELLS = 12, LAYERS = 5
 
 static pto_device *the_device;
 
-/* Cell 3 * block + place of a table: adds a value. Words: table, value, context. */
-static void mark(int64_t *args, uint64_t place) {
+/* Cell 3 * block + column of a table: adds a value. Words: table, value, context. */
+static void mark(int64_t *args, uint64_t column) {
     uint32_t *cells = (uint32_t *)args[0];
     const uint64_t block = (uint64_t)args[2] & 0xFFFFFF;
-    cells[3 * block + place] += (uint32_t)args[1];
+    cells[3 * block + column] += (uint32_t)args[1];
 }
 
 static void on_cube(int64_t *args) { mark(args, 0); }
@@ -79,7 +79,7 @@ static int32_t layers(pto_builder *builder, void *user) {
             CHECK(layer(builder, bound[0], bound[1], word(PTO_ARG_KIND_SCALAR, 1 + number)) == 0);
         }
     }
-    /* Replayed tasks have numbers: the next task has the one behind them. */
+    /* Replayed tasks have numbers: the next task has the one after them. */
     const pto_stream_task task = {.struct_size = sizeof task, .func_id = STORE, .core_type = AIV};
     const pto_stream_arg args[] = {argument(PTO_ARG_KIND_OUT, flag), word(PTO_ARG_KIND_SCALAR, 1)};
     int64_t number = -1;
