@@ -48,7 +48,7 @@ class ChipCallable:
         self.config_name = config_name
         self.binary = _bytes(binary, f"orchestration {func_name!r}")
         self.children = [(int(func_id), core) for func_id, core in children]
-        # Which kind of core each kernel is for, where whoever built it knows.
+        # Which kind of core each kernel is for, if its builder knows.
         self.core_types = {}
         self.kernel_names = {}
         self._check_children()

@@ -75,7 +75,7 @@ class Tensor:
 
     @property
     def extent(self):
-        """Elements from the first to behind the last."""
+        """Elements from the first to the end of the last."""
         if 0 in self.shapes:
             return 0
         return 1 + sum((extent - 1) * stride for extent, stride in zip(self.shapes, self.strides))
@@ -151,7 +151,7 @@ class TaskArgs:
         return len(self._scalars)
 
     def tensor(self, index):
-        """A tensor by its place."""
+        """A tensor by its index."""
         return self._tensors[index]
 
     def tag(self, index):

@@ -78,7 +78,7 @@ class Group:
         return [part.copy() for part in parts]
 
     def all_gather(self, arrays: Sequence[Any], *, axis: Optional[int] = None) -> list[Any]:
-        """Every rank gets the arrays of all, one behind the other along the first dimension."""
+        """Every rank gets the arrays of all, one after the other along the first dimension."""
         import numpy as np
 
         arrays, extent = self._checked(arrays), self._axis(axis)[1]
@@ -98,7 +98,7 @@ class Group:
         return self._collective("all_to_all", arrays, axis)
 
     def broadcast(self, arrays: Sequence[Any], root: int = 0, *, axis: Optional[int] = None) -> list[Any]:
-        """Every rank gets the array of the rank with the place `root` in its axis."""
+        """Every rank gets the array of the rank with the index `root` in its axis."""
         extent = self._axis(axis)[1]
         if not 0 <= root < extent:
             raise ValueError(f"There is no rank {root} among {extent} ranks.")
@@ -160,7 +160,7 @@ class Group:
         means = [(array / extent).astype(array.dtype) for array in self._collective(kind, arrays, axis, reduction="sum")]
         if all(np.isfinite(array).all() for array in means):
             return means
-        # A sum may be too large where the mean is not. What was divided by a power of two lost nothing that counts beside such a sum.
+        # A sum may be too large where the mean is not. What was divided by a power of two lost nothing that matters next to such a sum.
         scale = arrays[0].dtype.type(1 << (extent - 1).bit_length())
         found = self._collective(kind, [array / scale for array in arrays], axis, reduction="sum")
         largest = np.finfo(scale.dtype).max
@@ -199,6 +199,6 @@ def _divided(array: Any, extent: int) -> None:
         raise ValueError(f"{extent} ranks cannot divide the first dimension of shape {array.shape} evenly.")
 
 
-def _part(array: Any, place: int, extent: int) -> Any:
+def _part(array: Any, index: int, extent: int) -> Any:
     length = array.shape[0] // extent
-    return array[place * length : (place + 1) * length]
+    return array[index * length : (index + 1) * length]

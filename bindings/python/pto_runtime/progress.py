@@ -13,7 +13,7 @@ def _in_notebook():
 
 
 class ProgressBar:
-    """Shows how many of the tasks that were added so far have completed. Silent where nobody looks."""
+    """Shows how many of the tasks that were added so far have completed. Silent without a terminal or a notebook."""
 
     width = 40
 

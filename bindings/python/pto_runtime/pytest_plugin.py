@@ -1,4 +1,4 @@
-"""Collects examples for pytest: a golden.py beside kernels/kernel_config.py is one test for each runtime and case."""
+"""Collects examples for pytest: a golden.py next to kernels/kernel_config.py is one test for each runtime and case."""
 
 from pathlib import Path
 

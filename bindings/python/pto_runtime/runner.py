@@ -150,10 +150,10 @@ def difference(name, array, golden, rtol, atol):
         return None
     bad = np.where(close, -1.0, np.where(np.isfinite(error), error, np.inf))
     where = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    place = ", ".join(map(str, map(int, where)))
+    index = ", ".join(map(str, map(int, where)))
     return (
         f"{name}: {int((~close).sum()):,} of {array.size:,} elements differ; the largest error is {bad[where]:.6g} at "
-        f"[{place}]: {array[where]!r}, expected {golden[where]!r} (rtol {rtol:g}, atol {atol:g})"
+        f"[{index}]: {array[where]!r}, expected {golden[where]!r} (rtol {rtol:g}, atol {atol:g})"
     )
 
 

@@ -97,10 +97,10 @@ def distribute(group: Group, array: Any, layout: TensorLayout) -> DistributedTen
     _check(group, array.shape, layout)
     shards = []
     for rank in range(group.size):
-        part, place = array, group.coordinates(rank)
+        part, coordinates = array, group.coordinates(rank)
         for dim, element in enumerate(layout.dist):
             if isinstance(element, TensorShard):
-                part = _cut(part, dim, place[element.mesh_axis], group.mesh[element.mesh_axis])
+                part = _cut(part, dim, coordinates[element.mesh_axis], group.mesh[element.mesh_axis])
         shards.append(part.copy())
     return DistributedTensor(group, array.shape, layout, tuple(shards))
 
@@ -166,7 +166,7 @@ def _back(array: Any, dim: int) -> Any:
     return np.moveaxis(array, 0, dim)
 
 
-def _cut(array: Any, dim: int, place: int, extent: int) -> Any:
+def _cut(array: Any, dim: int, at: int, extent: int) -> Any:
     length = array.shape[dim] // extent
-    index = (slice(None),) * dim + (slice(place * length, (place + 1) * length),)
+    index = (slice(None),) * dim + (slice(at * length, (at + 1) * length),)
     return array[index]

@@ -118,7 +118,7 @@ def _folder() -> str:
 
 
 def _loaded(name: str, source: CppSource, more: str) -> tuple[Any, Any]:
-    """The compiled body with what stands beside it, and its function."""
+    """The compiled body with its folder, and its function."""
     library = ctypes.CDLL(_compile(name, _BEFORE + source.unit(name) + _COUNTER + more))
     try:
         return library, getattr(library, source.function(name))

@@ -77,8 +77,8 @@ def _bits(size: int, what: str) -> int:
     return size.bit_length() - 1
 
 
-def _unit(place: int, width: int) -> Row:
-    return tuple(int(column == place) for column in range(width))
+def _unit(bit_index: int, width: int) -> Row:
+    return tuple(int(column == bit_index) for column in range(width))
 
 
 class LinearLayout:
@@ -123,8 +123,8 @@ class LinearLayout:
         """The output for an input, both packed: the first dimension in the lowest bits."""
         if not 0 <= index < 1 << self.total_in_bits:
             raise ValueError(f"The index {index} does not fit {self.total_in_bits} bits.")
-        bits = tuple(index >> place & 1 for place in range(self.total_in_bits))
-        return sum(bit << place for place, bit in enumerate(self.apply(bits)))
+        bits = tuple(index >> bit_index & 1 for bit_index in range(self.total_in_bits))
+        return sum(bit << bit_index for bit_index, bit in enumerate(self.apply(bits)))
 
     def compose(self, other: LinearLayout) -> LinearLayout:
         """`other` first, then this one."""
@@ -155,7 +155,7 @@ class LinearLayout:
         return f2_rank(self.matrix)
 
     def kernel(self) -> list[Row]:
-        """A basis of the inputs that become zero: which places hold copies."""
+        """A basis of the inputs that become zero: which bits hold copies."""
         return f2_kernel(self.matrix)
 
     def is_injective(self) -> bool:
@@ -169,7 +169,7 @@ class LinearLayout:
     @classmethod
     def identity(cls, bits: int, dim: str) -> LinearLayout:
         """Every element stays."""
-        return cls([_unit(place, bits) for place in range(bits)], [dim], [dim], [bits], [bits])
+        return cls([_unit(bit_index, bits) for bit_index in range(bits)], [dim], [dim], [bits], [bits])
 
     @classmethod
     def blocked(cls, total_elements: int, num_threads: int, block_size: int) -> LinearLayout:
@@ -191,8 +191,8 @@ class LinearLayout:
         total = _bits(total_elements, "total_elements")
         if threads + local != total:
             raise ValueError(f"{1 << threads} threads with {1 << local} elements each are not {total_elements} elements.")
-        of_local = [_unit(threads + place, total) for place in range(local)]
-        of_threads = [_unit(place, total) for place in range(threads)]
+        of_local = [_unit(threads + bit_index, total) for bit_index in range(local)]
+        of_threads = [_unit(bit_index, total) for bit_index in range(threads)]
         matrix = of_local + of_threads if local_first else of_threads + of_local
         return cls(matrix, ["thread", "local"], ["element"], [threads, local], [total])
 
@@ -208,8 +208,8 @@ class LinearLayout:
         rows = [[0] * width for _ in range(out)]
         column = 0
         for first, bits in zip(firsts, in_bits):
-            for place in range(bits):
-                rows[first + place][column] = 1
+            for bit_index in range(bits):
+                rows[first + bit_index][column] = 1
                 column += 1
         dims = [f"dim{number}" for number in range(len(in_bits))]
         return cls(rows, dims, ["linear"], in_bits, [out])
@@ -235,10 +235,10 @@ class LinearLayout:
         low = min(vector_bits, max(total - 1, 0))
         high = min(low + bank_bits, total)
         changed = False
-        for place in range(low, high):
-            source = place + bank_bits
+        for bit_index in range(low, high):
+            source = bit_index + bank_bits
             if source < total:
-                matrix[place] = _added(matrix[place], layout.matrix[source])
+                matrix[bit_index] = _added(matrix[bit_index], layout.matrix[source])
                 changed = True
         if not changed and total > 1:
             # All bits are bank bits: the highest one takes the lowest.
@@ -295,14 +295,14 @@ def to_tensor_layout(layout: LinearLayout) -> TensorLayout:
 def _columns(layout: LinearLayout) -> list[int]:
     """What each bit of the input adds to the packed output."""
     columns = f2_transpose(layout.matrix)
-    return [sum(bit << place for place, bit in enumerate(column)) for column in columns]
+    return [sum(bit << bit_index for bit_index, bit in enumerate(column)) for column in columns]
 
 
 def _strides_of(layout: LinearLayout) -> Optional[tuple[int, ...]]:
     columns, strides, at = _columns(layout), [], 0
     for bits in layout.in_bits:
         own = columns[at : at + bits]
-        if any(value != own[0] << place or value == 0 for place, value in enumerate(own)):
+        if any(value != own[0] << bit_index or value == 0 for bit_index, value in enumerate(own)):
             return None
         strides.append(own[0] if own else 1)
         at += bits

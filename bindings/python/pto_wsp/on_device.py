@@ -12,7 +12,7 @@ from pto_runtime import Device, _native
 from .errors import CompileError, KernelError
 from .foreign import entry_of
 
-#: Devices that nobody has asked for by name are the same one for all programs.
+#: Devices that were not asked for by name are the same one for all programs.
 _shared: Optional[Device] = None
 _lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""`P`: the loops of a `@workload` function. The body of a loop runs once, with a variable that stands for every element."""
+"""`P`: the loops of a `@workload` function. The body of a loop runs once, with a variable in place of every element."""
 
 from __future__ import annotations
 

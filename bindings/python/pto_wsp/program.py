@@ -37,7 +37,7 @@ class ProgramStats:
     compile_time_ms: float = 0.0
     execute_time_ms: float = 0.0
     task_count: int = 0
-    #: Tasks that ran beside another one.
+    #: Tasks that ran concurrently with another one.
     parallel_tasks: int = 0
     #: When the last task ended, on the v9 clock. On a device: the sum of the cycles that the kernels report on that clock.
     total_cycles: int = 0

@@ -1,4 +1,4 @@
-"""`pto`: the operations of `@kernel` functions. Each is checked where it stands, and becomes an instruction of the tile
+"""`pto`: the operations of `@kernel` functions. Each is checked where it is called, and becomes an instruction of the tile
 machine."""
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ class Seeds:
         after = {key: root.tobytes() for key, root in roots.items()}
         name = program.workload._name or "workload"
         try:
-            for told, options in self.devices:
-                self._compare(program, given, (f"{name}, {told}", options), (roots, before, after))
+            for label, options in self.devices:
+                self._compare(program, given, (f"{name}, {label}", options), (roots, before, after))
         except (CompileError, ValueError) as error:
             self.failures.append(f"{name}: {error}")
         for key, root in roots.items():
@@ -82,7 +82,7 @@ class Seeds:
                 root[...] = np.frombuffer(after[key], root.dtype).reshape(root.shape)
 
     def _compare(self, program: Program, given: dict[str, Any], what: tuple, memory: tuple) -> None:
-        (told, options), (roots, before, after) = what, memory
+        (label, options), (roots, before, after) = what, memory
         for key, root in roots.items():
             if root.flags.writeable:
                 root[...] = before[key]
@@ -92,12 +92,12 @@ class Seeds:
                 OnDevice(checked, device, lowered).run(given, traced=False)
             except RuntimeError as error:
                 is_refused = "name" in options and lowered.foreign and "is a function of this process" in str(error)
-                (self.refused if is_refused else self.failures).append(f"{told}: {error}")
+                (self.refused if is_refused else self.failures).append(f"{label}: {error}")
                 return
         self.runs += 1
         wrong = [key for key, root in roots.items() if root.tobytes() != after[key]]
         if wrong:
-            self.failures.append(f"{told}: {len(wrong)} of {len(roots)} arrays differ from program order.")
+            self.failures.append(f"{label}: {len(wrong)} of {len(roots)} arrays differ from program order.")
 
 
 def watch(seeds: Seeds) -> Any:

@@ -128,7 +128,7 @@ class ExecutionTrace:
         return trace
 
     def _timeline(self) -> dict[str, Any]:
-        """What `pto view` reads. A cycle stands for a nanosecond, and a lane for a core."""
+        """What `pto view` reads. A cycle is shown as a nanosecond, and a lane as a core."""
         kernels = {name: number for number, name in enumerate(self.by_kernel)}
         lanes = max((event.lane for event in self.events), default=0) + 1
         known = [[kernels[e.kernel], _AIV, e.lane, 0, -1, -1, -1, e.start, e.start, e.end, e.end] for e in self.events]

@@ -14,7 +14,7 @@ class Building:
         #: What `P.otherwise` completes: the block, and the node of the `P.when` before it.
         self.last_when: Optional[tuple[list[Any], Any]] = None
         self.checker = checker
-        #: Makes a node of the tree, for who stands below it.
+        #: Makes a node of the tree, for the nodes below it.
         self.node = node
         self._names = 0
 

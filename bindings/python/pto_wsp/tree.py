@@ -1,4 +1,4 @@
-"""The tree of a workload: its nodes, its schedule, and its tasks as a list. Whoever reads a workload needs no more of it."""
+"""The tree of a workload: its nodes, its schedule, and its tasks as a list. A reader of a workload needs no more of it."""
 
 from __future__ import annotations
 

@@ -24,5 +24,5 @@ class CallableHandle:
 
     @property
     def is_python(self):
-        """Whether a function of Python stands behind the handle."""
+        """Whether the handle is of a function of Python."""
         return self.hashid.startswith("python:")

@@ -101,7 +101,7 @@ class ChipWorker:
         self.edges = os.environ.get("PTO_FIELD_EDGES", "ours")
         self._slots = {}
         self._one_run = threading.Lock()
-        # What is said beside errors: "races", "lines".
+        # What is said in addition to errors: "races", "lines".
         self.reports = [name.strip() for name in os.environ.get("PTO_FIELD_REPORTS", "").split(",") if name.strip()]
         # Lines that kernels share are found where one kernel at a time runs.
         usual = "serial" if "lines" in self.reports else "threads"

@@ -1,6 +1,6 @@
 """Files that a run writes when its configuration asks for them: the field's, and `pto_trace.json`, which is our timeline.
 
-What the field's formats have a place for and the simulator does not measure is left out.
+What the field's formats have fields for and the simulator does not measure is left out.
 """
 
 import os

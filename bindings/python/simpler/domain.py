@@ -47,18 +47,18 @@ class ChipDomainContext:
 
 def _placed(specs, room):
     """Where each buffer begins in a window, on lines of their own where there is room; the window's size."""
-    places, end = {}, 0
+    offsets, end = {}, 0
     for spec in specs:
-        if spec.name in places:
+        if spec.name in offsets:
             raise ValueError(f"a domain with two buffers {spec.name!r}")
         if spec.nbytes <= 0:
             raise ValueError(f"buffer {spec.name!r} of {spec.nbytes} bytes: give a positive number")
         end = -(-end // _LINE) * _LINE
-        places[spec.name] = end
+        offsets[spec.name] = end
         end += spec.nbytes
     if sum(spec.nbytes for spec in specs) > room:
         raise ValueError(f"the buffers of a window need {end} bytes, and window_size is {room}")
-    return places, -(-max(end, room) // _PAGE) * _PAGE
+    return offsets, -(-max(end, room) // _PAGE) * _PAGE
 
 
 class Domain:
@@ -69,10 +69,10 @@ class Domain:
         self.workers = list(workers)
         if not self.workers or len(set(self.workers)) != len(self.workers) or len(self.workers) > MAX_RANKS:
             raise ValueError(f"domain {name!r} of workers {self.workers}: give 1 to {MAX_RANKS} different ones")
-        places, self.window_bytes = _placed(buffers, window_size)
+        offsets, self.window_bytes = _placed(buffers, window_size)
         self._windows = [SharedMemory(self.window_bytes) for _ in self.workers]
         self._contexts = [self._context(rank) for rank in range(len(self.workers))]
-        self._views = [self._view(rank, places, buffers, owner) for rank in range(len(self.workers))]
+        self._views = [self._view(rank, offsets, buffers, owner) for rank in range(len(self.workers))]
         self.is_released = False
 
     def _context(self, rank):
@@ -83,11 +83,11 @@ class Domain:
             struct.pack_into("<Q", memory.buf, _WINDOWS_OUT + 8 * peer, window.base)
         return memory
 
-    def _view(self, rank, places, specs, owner):
+    def _view(self, rank, offsets, specs, owner):
         window = self._windows[rank]
         buffers = {
             spec.name: Buffer(
-                window.base + places[spec.name],
+                window.base + offsets[spec.name],
                 spec.nbytes,
                 BackendKind.COMM_WINDOW,
                 owner=owner,

@@ -1,4 +1,4 @@
-"""Errors of a run: the field's code and text first, as programs match them; what we know beyond that behind."""
+"""Errors of a run: the field's code and text first, as programs match them; then what we know beyond that."""
 
 
 class FieldRunError(RuntimeError):

@@ -1,4 +1,4 @@
-"""`Worker`: a device (level 2), or several devices with functions beside them (level 3), in this process.
+"""`Worker`: a device (level 2), or several devices with functions of the host (level 3), in this process.
 
 Where the field forks a process for each device and each function, ours are threads: they share the caller's memory, so any
 array may be an argument, whether or not it is in shared memory, and whenever it was made.
@@ -65,7 +65,7 @@ class Registry:
         return True
 
     def find(self, handle):
-        """What a handle stands for."""
+        """The object of a handle."""
         if not isinstance(handle, CallableHandle) or handle.number not in self._handles:
             raise DeadHandleError(f"{handle!r} is not live: use what register() of this worker gave, before unregister()")
         return self._targets[handle.slot]

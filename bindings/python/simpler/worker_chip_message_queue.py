@@ -55,7 +55,7 @@ def layout_of(depth, input_arena_bytes, output_arena_bytes):
 
 @dataclass(frozen=True)
 class Message:
-    """A message of the orchestration, still in its place."""
+    """A message of the orchestration, still in its slot."""
 
     seq: int
     opcode: WorkerChipQueueOpcode
@@ -107,8 +107,8 @@ class QueueInput(_End):
             return False
         if nbytes:
             self._queue.region.payload_write(self._arena + offset, buffer_or_none, nbytes=nbytes)
-        place = self._arena + offset if nbytes else 0
-        self._queue.region.payload_write(self._slot(self._sent), _SLOT.pack(self._sent + 1, opcode, place, nbytes))
+        address = self._arena + offset if nbytes else 0
+        self._queue.region.payload_write(self._slot(self._sent), _SLOT.pack(self._sent + 1, opcode, address, nbytes))
         self._sent += 1
         self._spans.append((self._sent, offset, offset + nbytes))
         self._tail.notify(_signed(self._sent))
@@ -134,7 +134,7 @@ class QueueOutput(_End):
         self._taken = 0
 
     def try_peek(self):
-        """The oldest message, which stays in its place; None: there is none now."""
+        """The oldest message, which stays in its slot; None: there is none now."""
         self._queue.check()
         if self._tail.test(0).observed % _WORD == self._taken % _WORD:
             return None

@@ -65,7 +65,7 @@ class Counter:
         return ctypes.c_int32.from_address(self._region.counter_base + self._offset)
 
     def notify(self, value, op=NotifyOp.Set):
-        """Sets the counter, or adds to it: what was written before is seen by whoever sees the new value."""
+        """Sets the counter, or adds to it: a reader that sees the new value sees what was written before."""
         self._region.check()
         word = self._word()
         word.value = value if NotifyOp(op) == NotifyOp.Set else word.value + value

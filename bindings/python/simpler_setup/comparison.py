@@ -1,4 +1,4 @@
-"""Outputs against the golden ones: a message for each that differs, with the worst place."""
+"""Outputs against the golden ones: a message for each that differs, with the worst element."""
 
 import ctypes
 
@@ -35,10 +35,10 @@ def difference(name, found, golden, rtol, atol):
         error = np.abs(found.astype(np.float64) - golden.astype(np.float64))
     worst = np.where(is_close, -1.0, np.where(np.isfinite(error), error, np.inf))
     where = np.unravel_index(int(np.argmax(worst)), worst.shape)
-    place = ", ".join(str(int(index)) for index in where)
+    position = ", ".join(str(int(index)) for index in where)
     return (
         f"{name}: {int((~is_close).sum()):,} of {found.size:,} elements differ; the largest error is {worst[where]:.6g} at "
-        f"[{place}]: {found[where].item()!r}, golden {golden[where].item()!r} (rtol {rtol:g}, atol {atol:g})"
+        f"[{position}]: {found[where].item()!r}, golden {golden[where].item()!r} (rtol {rtol:g}, atol {atol:g})"
     )
 
 

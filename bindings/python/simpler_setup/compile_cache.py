@@ -1,6 +1,6 @@
 """Compiled objects, kept by content: of the source, of every header that the compiler read, of the command and of the compiler.
 
-A manifest beside each object lists the headers with their hashes. An object is used again while all of them are as they were.
+A manifest next to each object lists the headers with their hashes. An object is used again while all of them are as they were.
 """
 
 import functools
@@ -71,7 +71,7 @@ class CompileCache:
                 write_whole(source, text.encode())
             command = [program, *map(str, flags), "-x", "c++-header", "-fpch-instantiate-templates", str(source)]
             made = self._kept(command, source, ".pch")
-            # Under a name by its content: what is compiled with it is kept by its command, in which the name stands.
+            # Under a name by its content: what is compiled with it is kept by its command, which has the name.
             named = made.with_name(f"header-{hashlib.sha256(made.read_bytes()).hexdigest()[:32]}.pch")
             if not named.is_file():
                 write_whole(named, made.read_bytes())

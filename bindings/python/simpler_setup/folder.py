@@ -4,7 +4,7 @@
 
 A case that crashes or takes too long ends its process; the others of its file are run in a new one. The table says of each case
 whether it passed, and of each other one why not. The table is kept after every file, so that an interrupted run can go on. The
-folder itself is not changed: programs run in a copy, because packages that stand beside them there would be imported instead of ours.
+folder itself is not changed: programs run in a copy, because packages in the same folder would be imported instead of ours.
 """
 
 import argparse

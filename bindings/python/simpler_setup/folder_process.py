@@ -97,7 +97,7 @@ def _forked(arguments, folder, environment, log):
         os.setsid()
         os.chdir(folder)
         os.environ.update(environment)
-        # Behind everything else: files import one another as `examples.x` and `tests.y`.
+        # After everything else: files import one another as `examples.x` and `tests.y`.
         sys.path.append(str(folder))
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):

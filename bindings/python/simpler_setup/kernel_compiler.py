@@ -19,7 +19,7 @@ _PRELUDE = ["-include", "pto_field_prelude.h"]
 _KERNEL = ["-fPIC", "-O2", "-w", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", "-DNDEBUG"]
 # libc++ does not name the type of brain floats yet: our header `stdfloat` does.
 _CLANG = ["-stdlib=libc++", "-D__STDCPP_BFLOAT16_T__=1", "-I", str(Path(__file__).parent / "include")]
-# In front of PTO-ISA: our header tells the runtime of tile instructions, and lets barriers act.
+# Before PTO-ISA: our header reports tile instructions to the runtime, and lets barriers act.
 _TILES = Path(__file__).parent / "tiles"
 _CORE_DEFINES = {"aic": "-D__DAV_CUBE__", "aiv": "-D__DAV_VEC__"}
 # The second one is how programs for both architectures ask which one this is: by the guard of a header.

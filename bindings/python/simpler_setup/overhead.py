@@ -22,13 +22,13 @@ for name in ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e8m0fnu"):
     if not hasattr(torch, name):
         setattr(torch, name, object())
 """
-# What both write to standard error behind each run.
+# What both write to standard error after each run.
 _SPAN = re.compile(r"name=chip\.run\.runner_run\.device_wall ts=\d+ dur=(\d+)")
 _ENDED = re.compile(r"(\w+::\w+):? (?:PASSED|FAILED)")
 
 
 def spans_of(text):
-    """Nanoseconds of the runs of each case, as a program's output tells them."""
+    """Nanoseconds of the runs of each case, as a program's output reports them."""
     cases, pending = {}, []
     for line in text.splitlines():
         if found := _SPAN.search(line):

@@ -109,7 +109,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _list(items, report):
-    """Tells the report which cases there are."""
+    """Gives the report the names of the cases."""
     for item in items:
         if _is_scene(item) and item.name == "test_run":
             for case in item.cls.CASES:
@@ -125,14 +125,14 @@ def _case_label(item, case):
 
 
 def _labels(item):
-    """What a test stands for in the report: a test_run of the author's for all chosen cases."""
+    """The report's entry for a test: a test_run of the author's for all chosen cases."""
     if _is_scene(item) and item.name == "test_run":
         return [_case_label(item, case) for case in getattr(item, "_scene_cases", ())]
     return [_label(item)]
 
 
 def _is_wanted_test(item, platform, values):
-    """Whether a test beside test_run, which has no case of its own, is run: as the first of its class's cases would be."""
+    """Whether a test other than test_run, which has no case of its own, is run: as the first of its class's cases would be."""
     cases = [case for case in item.cls.CASES if platform in platforms_of(case.get("platforms", ()))]
     if item.name == "test_run" or not cases:
         return False

@@ -1,4 +1,4 @@
-"""What a scene test declares under CALLABLE becomes callables: sources are compiled beside the test's file."""
+"""What a scene test declares under CALLABLE becomes callables: sources are compiled in the folder of the test's file."""
 
 import inspect
 import re
@@ -20,7 +20,7 @@ _JOBS = 2
 
 
 def folder_of(cls):
-    """Where a test's sources are looked for: beside the file of the class that declares CALLABLE."""
+    """Where a test's sources are looked for: in the folder of the class that declares CALLABLE."""
     for one in cls.__mro__:
         if "CALLABLE" in vars(one):
             return Path(inspect.getfile(one)).resolve().parent

@@ -26,7 +26,7 @@ def platforms_of(names):
 
 
 def check_cases(cls):
-    """Refuses a malformed CASES: a key that nobody reads is a mistake of the author."""
+    """Refuses a malformed CASES: a key that is never read is a mistake of the author."""
     seen = set()
     for number, case in enumerate(getattr(cls, "CASES", ())):
         where = f"{cls.__name__}.CASES[{number}]"

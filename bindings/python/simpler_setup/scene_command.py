@@ -39,7 +39,7 @@ class _Values(argparse.Namespace):
 
 
 class _Request:
-    """Stands for pytest's request, which tests of their own ask for the configuration."""
+    """Replaces pytest's request, which tests of their own ask for the configuration."""
 
     def __init__(self, config):
         self.config = config

@@ -104,7 +104,7 @@ class SceneTestCase:
         return bool(scene_report.asked(request.config).diagnostics.get("enable_dep_gen"))
 
     def test_run(self, st_platform, st_worker, request):
-        """Runs all chosen cases; tells of each that failed."""
+        """Runs all chosen cases; reports each that failed."""
         run_cases(self, st_platform, st_worker, self._matching_cases(st_platform, request), scene_report.asked(request.config))
 
     @staticmethod

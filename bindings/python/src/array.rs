@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The bytes of an array; the array is kept alive by whoever holds the object.
+/// The bytes of an array; the holder of the object keeps the array alive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub(crate) address: usize,
@@ -57,12 +57,12 @@ impl Bytes {
                 self.length
             ))
         })?;
-        // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
+        // SAFETY: the array lives as long as the call, and no other thread writes it while this one has the GIL.
         copy.extend_from_slice(unsafe { self.read() });
         Ok(copy)
     }
 
-    /// To be read; the array must live, and nobody write it, for as long as the result is used.
+    /// To be read; the array must live, and must not be written, for as long as the result is used.
     ///
     /// # Safety
     /// As said.
@@ -76,7 +76,7 @@ impl Bytes {
         }
     }
 
-    /// To be written; the array must live, and nobody else use it, for as long as the result is used.
+    /// To be written; the array must live, and must not be used otherwise, for as long as the result is used.
     ///
     /// # Safety
     /// As said.

@@ -17,15 +17,15 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::array::Bytes;
 use crate::failure::{invalid, raised, raised_from, unknown};
 use crate::graph::{CoreType, Graph};
-use crate::held::{Held, Unlocked, locked};
-use crate::options::Asked;
+use crate::options::RunSettings;
+use crate::py_resource::{PyResource, Unlocked, locked};
 use crate::report::Report;
 use crate::running::interruptible;
 use crate::session::Session;
 
 /// The simulator `a2a3sim`, or the emulated machine `virt`.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Device(Mutex<Option<Held<Arc<SharedDevice>>>>);
+pub(crate) struct Device(Mutex<Option<PyResource<Arc<SharedDevice>>>>);
 
 fn closed() -> PyErr {
     raised(&Failure::new(FailureKind::INVALID_HANDLE, "the device is closed"))
@@ -139,7 +139,7 @@ impl Device {
             }
             other => return Err(unknown("device", other, "\"a2a3sim\" or \"virt\"")),
         };
-        Ok(Self(Mutex::new(Some(Held::new(opened.map_err(raised_from)?)))))
+        Ok(Self(Mutex::new(Some(PyResource::new(opened.map_err(raised_from)?)))))
     }
 
     #[getter]
@@ -184,7 +184,7 @@ impl Device {
     /// Copies a contiguous array to the device.
     fn copy_to_device(&self, address: u64, array: &Bound<'_, PyAny>) -> PyResult<()> {
         let device = self.open_one()?;
-        // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
+        // SAFETY: the array lives as long as the call, and no other thread writes it while this one has the GIL.
         let bytes = unsafe { Bytes::of(array)?.read() };
         device.memory().copy_to_device(GmAddr(address), bytes).map_err(raised_from)
     }
@@ -192,7 +192,7 @@ impl Device {
     /// Fills a contiguous array from the device.
     fn copy_from_device(&self, array: &Bound<'_, PyAny>, address: u64) -> PyResult<()> {
         let device = self.open_one()?;
-        // SAFETY: the array lives as long as the call, and with the GIL held nobody else uses it.
+        // SAFETY: the array lives as long as the call, and no other thread uses it while this one has the GIL.
         let bytes = unsafe { Bytes::of(array)?.write() }?;
         device.memory().copy_from_device(GmAddr(address), bytes).map_err(raised_from)
     }
@@ -252,7 +252,7 @@ impl Device {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Report> {
         let device = self.open_one()?;
-        let asked = Asked::from_keywords(options)?;
+        let asked = RunSettings::from_keywords(options)?;
         let draft = graph.get().draft().clone();
         let ended = interruptible(py, asked.progress.as_ref(), |control| {
             let image = device.finish(&draft)?;
@@ -260,7 +260,7 @@ impl Device {
             if let Some(trace) = &mut report.trace
                 && !trace.run.contains_key("recorded")
             {
-                // Of a timeline with a part of the tasks, nobody knows which they are.
+                // If a timeline has only a part of the tasks, it is unknown which they are.
                 trace.task_names = draft.task_names().to_vec();
             }
             Ok(report)
@@ -277,7 +277,7 @@ impl Device {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<f64> {
         let device = self.open_one()?;
-        let asked = Asked::from_keywords(options)?;
+        let asked = RunSettings::from_keywords(options)?;
         let draft = graph.get().draft().clone();
         let ended = py.detach(|| {
             let start = Instant::now();
@@ -297,7 +297,7 @@ impl Device {
         let owner = held.take().ok_or_else(closed)?.into_inner()?;
         let device = owner.into_device().map_err(|owner| {
             let failure = owner.in_use();
-            *held = Some(Held::new(owner));
+            *held = Some(PyResource::new(owner));
             raised(&failure)
         })?;
         drop(held);

@@ -10,10 +10,10 @@ use pto_workload::tree::Workload;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::workload::Operand;
+use crate::workload::TensorMemory;
 
-/// An array, and its place in a buffer.
-struct Placed {
+/// An array, and its position in a buffer.
+struct PlacedArray {
     name: String,
     shape: Vec<u64>,
     here: BoundTensor<'static>,
@@ -25,26 +25,26 @@ struct Placed {
 }
 
 /// Arrays that share memory.
-struct Group {
+struct ArrayGroup {
     bytes: usize,
-    placed: Vec<Placed>,
+    arrays: Vec<PlacedArray>,
 }
 
 /// The tensors of a run, before they are on a device.
-pub(crate) struct Tensors(Vec<Group>);
+pub(crate) struct HostTensors(Vec<ArrayGroup>);
 
 /// The tensors of a run, on a device.
-pub(crate) struct OnDevice(Vec<(Group, DeviceBuffer<u8>)>);
+pub(crate) struct OnDevice(Vec<(ArrayGroup, DeviceBuffer<u8>)>);
 
-impl Tensors {
+impl HostTensors {
     /// Finds out which arrays share memory.
     ///
     /// # Safety
     /// The arrays live as long as the result, and nothing else uses their memory while its methods run.
-    pub(crate) unsafe fn of(workload: &Workload, operands: &[Operand]) -> PyResult<Self> {
-        let mut sorted: Vec<&Operand> = operands.iter().collect();
+    pub(crate) unsafe fn of(workload: &Workload, operands: &[TensorMemory]) -> PyResult<Self> {
+        let mut sorted: Vec<&TensorMemory> = operands.iter().collect();
         sorted.sort_by_key(|operand| operand.memory.addresses().start);
-        let mut groups: Vec<(std::ops::Range<usize>, Vec<&Operand>)> = Vec::new();
+        let mut groups: Vec<(std::ops::Range<usize>, Vec<&TensorMemory>)> = Vec::new();
         for operand in sorted {
             let bytes = operand.memory.addresses();
             match groups.last_mut().filter(|(known, _)| bytes.start < known.end) {
@@ -60,24 +60,26 @@ impl Tensors {
             let is_alone = members.len() == 1;
             let start = if is_alone { None } else { Some(bytes.start) };
             // SAFETY: the caller keeps the contract.
-            let place = |operand: &&Operand| unsafe { placed(workload, operand, start) };
-            let placed: Vec<Placed> = members.iter().map(place).collect::<PyResult<_>>()?;
-            let dense = |one: &Placed| elements(&one.shape).saturating_mul(one.item);
-            let bytes = if is_alone { placed.iter().map(dense).sum() } else { bytes.len() };
-            found.push(Group { bytes, placed });
+            let place_in_buffer =
+                |operand: &&TensorMemory| unsafe { placed(workload, operand, start) };
+            let arrays: Vec<PlacedArray> =
+                members.iter().map(place_in_buffer).collect::<PyResult<_>>()?;
+            let dense = |one: &PlacedArray| elements(&one.shape).saturating_mul(one.item);
+            let bytes = if is_alone { arrays.iter().map(dense).sum() } else { bytes.len() };
+            found.push(ArrayGroup { bytes, arrays });
         }
         Ok(Self(found))
     }
 
     /// Copies them to a device.
     pub(crate) fn upload(self, device: &Device) -> Result<OnDevice, pto_host::Error> {
-        let upload = |group: Group| {
+        let upload = |group: ArrayGroup| {
             let mut bytes = Vec::new();
             let refused = |_| pto_host::Error::HostMemory { bytes: group.bytes };
             bytes.try_reserve_exact(group.bytes).map_err(refused)?;
             bytes.resize(group.bytes, 0);
-            for placed in &group.placed {
-                placed.each_run(|here, there| {
+            for array in &group.arrays {
+                array.each_run(|here, there| {
                     let to = bytes.get_mut(there).into_iter().flatten();
                     to.zip(here).for_each(|(to, from)| *to = from.get());
                 });
@@ -93,16 +95,16 @@ impl OnDevice {
     /// Where a workload finds them.
     pub(crate) fn bind(&self, mut bindings: WorkloadBindings) -> WorkloadBindings {
         for (group, buffer) in &self.0 {
-            for placed in &group.placed {
+            for array in &group.arrays {
                 // Strides that are negative were refused.
                 let unsigned = |stride: &i64| u64::try_from(*stride).unwrap_or(u64::MAX);
                 let binding = TensorBinding {
                     base: buffer.address(),
                     bytes: group.bytes as u64,
-                    first: unsigned(&placed.first),
-                    strides: placed.strides.iter().map(unsigned).collect(),
+                    first: unsigned(&array.first),
+                    strides: array.strides.iter().map(unsigned).collect(),
                 };
-                bindings = bindings.strided(&placed.name, binding);
+                bindings = bindings.strided(&array.name, binding);
             }
         }
         bindings
@@ -111,12 +113,12 @@ impl OnDevice {
     /// Copies what tasks write back to the arrays.
     pub(crate) fn download(&self) -> Result<(), pto_host::Error> {
         for (group, buffer) in &self.0 {
-            if !group.placed.iter().any(|placed| placed.is_written) {
+            if !group.arrays.iter().any(|array| array.is_written) {
                 continue;
             }
             let bytes = buffer.read()?;
-            for placed in group.placed.iter().filter(|placed| placed.is_written) {
-                placed.each_run(|here, there| {
+            for array in group.arrays.iter().filter(|array| array.is_written) {
+                array.each_run(|here, there| {
                     let from = bytes.get(there).into_iter().flatten();
                     here.iter().zip(from).for_each(|(to, from)| to.set(*from));
                 });
@@ -129,8 +131,12 @@ impl OnDevice {
 /// An array in a buffer that begins at the address `start`, or, where it is alone, in one of its own.
 ///
 /// # Safety
-/// As [`Tensors::of`].
-unsafe fn placed(workload: &Workload, operand: &Operand, start: Option<usize>) -> PyResult<Placed> {
+/// As [`HostTensors::of`].
+unsafe fn placed(
+    workload: &Workload,
+    operand: &TensorMemory,
+    start: Option<usize>,
+) -> PyResult<PlacedArray> {
     let (tensor, memory) = (&workload.tensors[operand.number], &operand.memory);
     let item = memory.item();
     let refused = |what: &str| {
@@ -156,7 +162,7 @@ unsafe fn placed(workload: &Workload, operand: &Operand, start: Option<usize>) -
         }
     };
     let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
-    Ok(Placed { name, shape, here, first, strides, item, is_written: operand.is_written })
+    Ok(PlacedArray { name, shape, here, first, strides, item, is_written: operand.is_written })
 }
 
 /// How many elements there are.
@@ -165,16 +171,15 @@ fn elements(shape: &[u64]) -> usize {
     usize::try_from(product).unwrap_or(usize::MAX)
 }
 
-impl Placed {
-    /// Calls `f` for all elements, with their bytes here and their places in the buffer: for whole rows, where both have them
-    /// side by side.
+impl PlacedArray {
+    /// Calls `f` for all elements, with their bytes here and their range in the buffer: for whole rows, if both have them
+    /// contiguously.
     fn each_run(&self, mut f: impl FnMut(&[Cell<u8>], std::ops::Range<usize>)) {
         if self.shape.contains(&0) {
             return;
         }
-        let is_side_by_side =
-            self.here.strides.last() == Some(&1) && self.strides.last() == Some(&1);
-        let outer = self.shape.len() - usize::from(is_side_by_side);
+        let is_contiguous = self.here.strides.last() == Some(&1) && self.strides.last() == Some(&1);
+        let outer = self.shape.len() - usize::from(is_contiguous);
         let length = self.shape.get(outer).map_or(1, |extent| elements(&[*extent])) * self.item;
         let mut index = vec![0_i64; outer];
         loop {
@@ -195,12 +200,12 @@ impl Placed {
 
     /// The next index; false: that was the last one.
     fn advance(&self, index: &mut [i64]) -> bool {
-        for (place, extent) in index.iter_mut().zip(&self.shape).rev() {
-            *place += 1;
-            if place.cast_unsigned() < *extent {
+        for (at, extent) in index.iter_mut().zip(&self.shape).rev() {
+            *at += 1;
+            if at.cast_unsigned() < *extent {
                 return true;
             }
-            *place = 0;
+            *at = 0;
         }
         false
     }

@@ -12,12 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::device::Device;
-use crate::device_tensors::Tensors;
+use crate::device_tensors::HostTensors;
 use crate::foreign_kernel;
-use crate::options::Asked;
+use crate::options::RunSettings;
 use crate::report::Report;
 use crate::running::interruptible;
-use crate::workload::{CheckedWorkload, Given};
+use crate::workload::{CheckedWorkload, WorkloadArgs};
 
 /// A workload that was compiled.
 #[pyclass(frozen, module = "pto_runtime._native")]
@@ -29,22 +29,22 @@ pub(crate) struct DeviceWorkload {
 }
 
 /// Why a run has no report.
-enum Ended {
+enum RunFailure {
     Failure(Failure),
     Workload(WorkloadError),
 }
 
-impl<E: Into<WorkloadError>> From<E> for Ended {
+impl<E: Into<WorkloadError>> From<E> for RunFailure {
     fn from(error: E) -> Self {
         Self::Workload(error.into())
     }
 }
 
-impl From<Ended> for PyErr {
-    fn from(ended: Ended) -> Self {
+impl From<RunFailure> for PyErr {
+    fn from(ended: RunFailure) -> Self {
         match ended {
-            Ended::Failure(failure) => PyRuntimeError::new_err(failure.message),
-            Ended::Workload(error) => PyRuntimeError::new_err(error.to_string()),
+            RunFailure::Failure(failure) => PyRuntimeError::new_err(failure.message),
+            RunFailure::Workload(error) => PyRuntimeError::new_err(error.to_string()),
         }
     }
 }
@@ -77,11 +77,11 @@ impl DeviceWorkload {
         &self,
         py: Python<'_>,
         device: &Device,
-        given: Given<'_>,
+        given: WorkloadArgs<'_>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<(Report, u64)> {
         let device = device.open_one()?;
-        let asked = Asked::from_keywords(options)?;
+        let asked = RunSettings::from_keywords(options)?;
         let mut options = asked.options;
         if let Some(trace) = &mut options.trace {
             trace.when_full = WhenFull::Wait;
@@ -89,7 +89,7 @@ impl DeviceWorkload {
         let operands = given.operands(&self.workload)?;
         // SAFETY: `given` holds the arrays until the run has ended, and the documentation of `Program.execute` forbids to use
         // them meanwhile.
-        let tensors = unsafe { Tensors::of(&self.workload, &operands)? };
+        let tensors = unsafe { HostTensors::of(&self.workload, &operands)? };
         let (sizes, symbols, arrays) = (&given.sizes, &given.symbols, &given.arrays);
         let mut bindings = WorkloadBindings::new().grain(given.grain);
         for (name, body) in &self.functions {
@@ -110,9 +110,9 @@ impl DeviceWorkload {
         let tensors = OneThread(tensors);
         let ended = interruptible(py, asked.progress.as_ref(), |control| {
             let shared = device.with(|device| {
-                self.run_on(device, tensors.into_inner(), (bindings, &arrays), (&options, control))
+                self.run_on(device, tensors.into_inner(), bindings, &arrays, &options, control)
             });
-            shared.map_err(Ended::Failure)?
+            shared.map_err(RunFailure::Failure)?
         })?;
         let (report, cycles) = ended?;
         Ok((Report::new(report), cycles))
@@ -123,10 +123,12 @@ impl DeviceWorkload {
     fn run_on(
         &self,
         device: &mut pto_host::Device,
-        tensors: Tensors,
-        (bindings, arrays): (WorkloadBindings, &[(&String, &Vec<i32>)]),
-        (options, control): (&RunOptions, &RunControl),
-    ) -> Result<(RunReport, u64), Ended> {
+        tensors: HostTensors,
+        bindings: WorkloadBindings,
+        arrays: &[(&String, &Vec<i32>)],
+        options: &RunOptions,
+        control: &RunControl,
+    ) -> Result<(RunReport, u64), RunFailure> {
         let tensors = tensors.upload(device)?;
         let mut bindings = tensors.bind(bindings);
         let mut buffers: Vec<DeviceBuffer<i32>> = Vec::new();

@@ -11,8 +11,8 @@ use pyo3::types::{PyDict, PyList};
 use crate::array::Bytes;
 use crate::device::Device;
 use crate::failure::{raised_from, unknown};
-use crate::held::Held;
-use crate::options::Asked;
+use crate::options::RunSettings;
+use crate::py_resource::PyResource;
 use crate::report::Report;
 use crate::running::interruptible;
 
@@ -20,7 +20,7 @@ use crate::running::interruptible;
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct FieldRuntime {
     variant: RuntimeVariant,
-    held: Mutex<Option<Held<Prepared>>>,
+    held: Mutex<Option<PyResource<Prepared>>>,
 }
 
 struct Prepared {
@@ -63,11 +63,11 @@ impl FieldRuntime {
             unknown("runtime", runtime, &names.join(" or "))
         })?;
         let device = device.get().open_one()?;
-        let options = Asked::from_keywords(options)?.options;
+        let options = RunSettings::from_keywords(options)?.options;
         let made = py.detach(|| field::FieldRuntime::new(&device, &options));
         let runtime = made.map_err(raised_from)?;
         let _device = Arc::clone(&device);
-        let held = Held::new(Prepared { runtime, _device, arrays: Vec::new() });
+        let held = PyResource::new(Prepared { runtime, _device, arrays: Vec::new() });
         Ok(Self { variant, held: Mutex::new(Some(held)) })
     }
 
@@ -101,7 +101,7 @@ impl FieldRuntime {
     /// Runs what the orchestration has prepared; the GIL is free meanwhile.
     #[pyo3(signature = (**options))]
     fn run(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Report> {
-        let asked = Asked::from_keywords(options)?;
+        let asked = RunSettings::from_keywords(options)?;
         let variant = self.variant;
         let ended = interruptible(py, asked.progress.as_ref(), |control| {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! Tile kernels on the simulator whose bodies are C++: from the words of a task to the structure that such a body takes.
 //!
 //! ```text
-//! core --words--> pto_wsp_entry (compiled beside the body) --pto_wsp_call, which is call--> body(KernelTaskDesc, nothing)
+//! core --words--> pto_wsp_entry (compiled with the body) --pto_wsp_call, which is call--> body(KernelTaskDesc, nothing)
 //! ```
 //!
 //! Why it is so: `docs/decisions/pto-wsp.md`.
@@ -48,7 +48,7 @@ pub(crate) unsafe fn entry_at(address: usize) -> Option<KernelFn> {
 
 /// Calls a body with what the words of its task say. The last scalars of the kernel, `axes` of them, are the axes of the task.
 unsafe extern "C" fn call(words: *const u64, body: Body, counter: Counter, axes: u64) {
-    let run = |kernel: &Kernel, call: &Call<'_>| described(kernel, call, axes, (body, counter));
+    let run = |kernel: &Kernel, call: &Call<'_>| described(kernel, call, axes, body, counter);
     // SAFETY: a core calls this with the words of a task of an expanded plan.
     unsafe { run_body(words.expose_provenance() as u64, run) }
 }
@@ -57,7 +57,8 @@ fn described(
     kernel: &Kernel,
     call: &Call<'_>,
     axes: u64,
-    (body, counter): (Body, Counter),
+    body: Body,
+    counter: Counter,
 ) -> Result<u64, FaultCause> {
     let tensors = kernel.params().iter().filter_map(|param| match param.kind {
         ParamKind::Tensor { tile, .. } => Some(tile.dtype),

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyRange;
 
 use crate::failure::{invalid, raised, unknown};
-use crate::held::locked;
+use crate::py_resource::locked;
 
 /// A graph that is being built.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -40,9 +40,9 @@ impl CoreType {
 
 /// What a kernel gets for an argument: an integer, or the bits of a float, which is an f32 as in program files.
 #[derive(Clone, Copy)]
-pub(crate) struct Word(pub(crate) u64);
+pub(crate) struct ScalarWord(pub(crate) u64);
 
-impl<'py> FromPyObject<'_, 'py> for Word {
+impl<'py> FromPyObject<'_, 'py> for ScalarWord {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
@@ -72,9 +72,9 @@ impl<'py> FromPyObject<'_, 'py> for Word {
 #[derive(FromPyObject)]
 enum RangeArg {
     /// One for each task.
-    Words(Vec<Word>),
+    Words(Vec<ScalarWord>),
     /// The same for all tasks.
-    Word(Word),
+    Word(ScalarWord),
 }
 
 impl RangeArg {
@@ -146,7 +146,7 @@ impl Graph {
         &self,
         func_id: i64,
         core_type: CoreType,
-        args: Vec<Word>,
+        args: Vec<ScalarWord>,
         after: Vec<i64>,
         name: Option<String>,
     ) -> PyResult<u32> {

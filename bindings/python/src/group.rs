@@ -15,16 +15,16 @@ use pyo3::prelude::*;
 
 use crate::array::Bytes;
 use crate::failure::{invalid, raised, unknown};
-use crate::group_program::{Call, Calls, KINDS, REDUCTIONS};
-use crate::group_workload::{self, Arrays, Ended};
-use crate::held::{Held, locked};
+use crate::group_program::{Call, CollectivePrograms, KINDS, REDUCTIONS};
+use crate::group_workload::{self, Arrays, GroupRunError};
+use crate::py_resource::{PyResource, locked};
 
 /// Bytes of the first window; each further one has at least twice as many, so that 16 suffice.
 const FIRST_WINDOW: u64 = 1 << 20;
 
 /// Devices with ranks.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Group(Mutex<Option<Held<State>>>);
+pub(crate) struct Group(Mutex<Option<PyResource<State>>>);
 
 struct State {
     devices: Devices,
@@ -35,7 +35,7 @@ struct State {
 impl Group {
     fn of(opened: Result<Devices, GroupError>) -> PyResult<Self> {
         let devices = opened.map_err(raised_from_group)?;
-        Ok(Self(Mutex::new(Some(Held::new(State { devices, window: None })))))
+        Ok(Self(Mutex::new(Some(PyResource::new(State { devices, window: None })))))
     }
 
     fn with<R: Send>(
@@ -77,7 +77,7 @@ impl State {
         Ok(window)
     }
 
-    /// One call on the tensors of all ranks, which stand behind each other in the window where the call has two. What each rank has
+    /// One call on the tensors of all ranks, which follow each other in the window if the call has two. What each rank has
     /// afterwards goes to `results`.
     fn collective(
         &mut self,
@@ -121,7 +121,7 @@ impl Group {
     fn local(py: Python<'_>, size: u32, aic: u32, aiv: u32, gm_bytes: u64) -> PyResult<Self> {
         let device = device(aic, aiv, gm_bytes);
         let options = GroupOptions { device, ..GroupOptions::default() };
-        Self::of(py.detach(|| Devices::open_local(size, &options, Calls)))
+        Self::of(py.detach(|| Devices::open_local(size, &options, CollectivePrograms)))
     }
 
     /// Devices in virtual time, with a network between them.
@@ -142,7 +142,7 @@ impl Group {
         let device = DeviceOptions { hosting, ..device(aic, aiv, gm_bytes) };
         let options = GroupOptions { device, ..GroupOptions::default() };
         let network = (profile, NetFaults::default());
-        Self::of(py.detach(|| Devices::open_virtual(size, &options, network, Calls)))
+        Self::of(py.detach(|| Devices::open_virtual(size, &options, network, CollectivePrograms)))
     }
 
     /// How many ranks there are.
@@ -246,8 +246,8 @@ impl Group {
             Ok(group_workload::run(&mut state.devices, &compiled, &numbers, &mut arrays))
         })?;
         ran.map_err(|ended| match ended {
-            Ended::Group(error) => raised_from_group(error),
-            Ended::Refused(why) => invalid(why),
+            GroupRunError::Group(error) => raised_from_group(error),
+            GroupRunError::Refused(why) => invalid(why),
         })
     }
 

@@ -5,7 +5,7 @@ use pto_host::graph::{BuildError, ElementType, StreamBuilder, TensorView, builde
 
 builder_set! {
     /// The programs of a group.
-    pub(crate) struct Calls {}
+    pub(crate) struct CollectivePrograms {}
     stream { "collective" => collective }
 }
 
@@ -99,9 +99,9 @@ fn collective<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let tensor = |at| TensorView::dense(window.at(at), call.element, &count);
     let (values, other) = (tensor(0), tensor(call.stride()));
     let (stride, extent) = call.axis;
-    let place = (all.rank() / stride.max(1)) % extent.max(1);
+    let index = (all.rank() / stride.max(1)) % extent.max(1);
     // This rank is one of them.
-    let axis = all.strided(all.rank() - place * stride, stride, extent)?;
+    let axis = all.strided(all.rank() - index * stride, stride, extent)?;
     let mut comm = axis.ok_or(BuildError::Failed(3))?;
     // The same bits whatever the algorithm.
     let options = Options { order: Order::FIXED, ..Options::default() };

@@ -13,20 +13,20 @@ use pto_host::{DeviceBuffer, RunOptions};
 pub(crate) type Arrays<'a> = BTreeMap<String, &'a mut [u8]>;
 
 /// Why there is no result.
-pub(crate) enum Ended {
+pub(crate) enum GroupRunError {
     /// The workload is none, or the arrays do not fit it.
     Refused(String),
     /// The run failed.
     Group(GroupError),
 }
 
-impl From<WorkloadError> for Ended {
+impl From<WorkloadError> for GroupRunError {
     fn from(error: WorkloadError) -> Self {
         Self::Refused(error.to_string())
     }
 }
 
-impl From<pto_host::Error> for Ended {
+impl From<pto_host::Error> for GroupRunError {
     fn from(error: pto_host::Error) -> Self {
         Self::Refused(error.to_string())
     }
@@ -45,14 +45,14 @@ pub(crate) fn run(
     compiled: &Compiled,
     numbers: &BTreeMap<String, u64>,
     arrays: &mut [Arrays<'_>],
-) -> Result<f64, Ended> {
-    let known = compiled.tensors().iter().map(|tensor| tensor.name.as_str()).collect();
+) -> Result<f64, GroupRunError> {
+    let known: Vec<&str> = compiled.tensors().iter().map(|tensor| tensor.name.as_str()).collect();
     for (rank, arrays) in arrays.iter().enumerate() {
         let found = format_args!("rank {rank} has an array");
-        refuse_unknown(found, arrays.keys(), ("tensor", &known))?;
+        refuse_unknown(found, arrays.keys(), "tensor", &known)?;
     }
-    let known = compiled.symbols().iter().map(|(name, _)| name.as_str()).collect();
-    refuse_unknown(format_args!("there is a number"), numbers.keys(), ("number", &known))?;
+    let known: Vec<&str> = compiled.symbols().iter().map(|(name, _)| name.as_str()).collect();
+    refuse_unknown(format_args!("there is a number"), numbers.keys(), "number", &known)?;
     let mut ranks = Vec::new();
     for (member, arrays) in group.members().iter().zip(&*arrays) {
         let mut bound = WorkloadBindings::new();
@@ -61,11 +61,14 @@ pub(crate) fn run(
             let rank = member.rank();
             let bytes = tensor.shape.iter().product::<u64>() * Compiled::element(tensor).bytes();
             let array = arrays.get(&tensor.name).ok_or_else(|| {
-                Ended::Refused(format!("rank {rank} has no array for the tensor {}", tensor.name))
+                GroupRunError::Refused(format!(
+                    "rank {rank} has no array for the tensor {}",
+                    tensor.name
+                ))
             })?;
             if array.len() as u64 != bytes {
                 let found = array.len();
-                return Err(Ended::Refused(format!(
+                return Err(GroupRunError::Refused(format!(
                     "the array of rank {rank} for the tensor {} has {found} bytes, and the tensor {bytes}",
                     tensor.name
                 )));
@@ -88,7 +91,7 @@ pub(crate) fn run(
     };
     let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
     let report = group.run(&GroupWork { builder: BUILDER, args: &words }, &options);
-    let report = report.map_err(|error| told(error, ranks.iter().map(|(run, _)| run)))?;
+    let report = report.map_err(|error| with_fault(error, ranks.iter().map(|(run, _)| run)))?;
     for ((_, buffers), arrays) in ranks.iter().zip(arrays) {
         for (tensor, buffer) in compiled.tensors().iter().zip(buffers) {
             if let Some(array) = arrays.get_mut(&tensor.name) {
@@ -99,27 +102,31 @@ pub(crate) fn run(
     Ok(report.makespan().as_secs_f64())
 }
 
-/// A name that is none of the workload's is a mistake: nobody would read what it stands for.
+/// A name that is none of the workload's is a mistake: its value would not be read.
 fn refuse_unknown<'n>(
     found: std::fmt::Arguments<'_>,
     mut names: impl Iterator<Item = &'n String>,
-    (what, known): (&str, &Vec<&str>),
-) -> Result<(), Ended> {
+    what: &str,
+    known: &[&str],
+) -> Result<(), GroupRunError> {
     let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
-    let there_is = match known.as_slice() {
+    let there_is = match known {
         [] => format!("it has no {what}s"),
         known => format!("its {what}s are {}", known.join(", ")),
     };
-    Err(Ended::Refused(format!(
+    Err(GroupRunError::Refused(format!(
         "{found} for '{unknown}', which the workload does not have; {there_is}"
     )))
 }
 
 /// The failure of a run, with what the first rank says of its workload, if one says something.
-fn told<'r>(error: GroupError, ranks: impl Iterator<Item = &'r WorkloadRun>) -> Ended {
+fn with_fault<'r>(
+    error: GroupError,
+    ranks: impl Iterator<Item = &'r WorkloadRun>,
+) -> GroupRunError {
     let said = ranks.filter_map(|run| run.fault().ok().flatten()).next();
     match said {
-        Some(fault) => Ended::Refused(format!("{fault}\n{error}")),
-        None => Ended::Group(error),
+        Some(fault) => GroupRunError::Refused(format!("{fault}\n{error}")),
+        None => GroupRunError::Group(error),
     }
 }

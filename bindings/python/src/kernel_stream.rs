@@ -15,18 +15,18 @@ use pyo3::types::PyBytes;
 use crate::array::Bytes;
 use crate::callbacks;
 use crate::failure::{invalid, raised_from};
-use crate::graph::Word;
-use crate::held::Held;
+use crate::graph::ScalarWord;
 use crate::program_stream::Tensor;
+use crate::py_resource::PyResource;
 use crate::running::{unlocked, until_done};
 
 /// A stream of a session that launches kernels.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct KernelStream(pub(crate) Held<Arc<Stream>>);
+pub(crate) struct KernelStream(pub(crate) PyResource<Arc<Stream>>);
 
 /// An event of a session.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Event(pub(crate) Held<StreamEvent>);
+pub(crate) struct Event(pub(crate) PyResource<StreamEvent>);
 
 #[pymethods]
 impl Event {
@@ -43,7 +43,7 @@ impl Event {
 
 /// A flag on the device: one stream raises it, and one waits for it and lowers it.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Notify(pub(crate) Held<Flag>);
+pub(crate) struct Notify(pub(crate) PyResource<Flag>);
 
 #[pymethods]
 impl Notify {
@@ -56,7 +56,7 @@ impl Notify {
 
 /// What was captured of kernel streams.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Recording(Held<TensorRecording>);
+pub(crate) struct Recording(PyResource<TensorRecording>);
 
 /// Bytes of the host, for copies of kernel streams. They are read and written when a copy's turn comes, of a recording in each launch.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -85,7 +85,7 @@ impl HostBuffer {
                 bytes.length
             )));
         }
-        // SAFETY: the array lives and nobody writes it while this thread has the interpreter.
+        // SAFETY: the array lives, and no other thread writes it while this one has the interpreter.
         let written = self.0.write(unsafe { bytes.read() });
         written.ok_or_else(|| invalid("the buffer is smaller"))
     }
@@ -120,7 +120,7 @@ impl KernelStream {
     fn kernel_word(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         match value.cast::<Tensor>() {
             Ok(_) => self.word(value).map(|address| address.0),
-            Err(_) => value.extract().map(|Word(word)| word),
+            Err(_) => value.extract().map(|ScalarWord(word)| word),
         }
     }
 
@@ -222,7 +222,7 @@ impl KernelStream {
     fn call(&self, py: Python<'_>, function: Py<PyAny>) -> PyResult<()> {
         let call = move || {
             if let Err(why) = callbacks::call(&function) {
-                // The hook of panics would tell users of a panic of the library.
+                // Without the panic hook, which would report a panic of the library.
                 std::panic::resume_unwind(Box::new(why));
             }
         };
@@ -267,12 +267,12 @@ impl KernelStream {
         self.submit(py, |stream| stream.reset(event))
     }
 
-    /// Whether everything is over that was asked. It waits for nothing, and tells no failure.
+    /// Whether everything is over that was asked. It waits for nothing, and reports no failure.
     fn query(&self, py: Python<'_>) -> PyResult<bool> {
         self.ask(py, Stream::query)
     }
 
-    /// Drops the commands that have not begun. Who waits for the stream is told so.
+    /// Drops the commands that have not begun. A wait for the stream raises that.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.0.get()?;
         py.detach(|| stream.abort());
@@ -298,10 +298,10 @@ impl KernelStream {
 
     /// Ends the capture: what was asked meanwhile, on this stream and on those that joined by events. The recording holds the tensors that were named.
     fn end_capture(&self, py: Python<'_>) -> PyResult<Recording> {
-        Ok(Recording(Held::new(self.ask(py, TensorRecording::end)?)))
+        Ok(Recording(PyResource::new(self.ask(py, TensorRecording::end)?)))
     }
 
-    /// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. `bindings` are pairs: what was an argument while the stream was captured, and what stands in its place now. Hold the
+    /// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. `bindings` are pairs: what was an argument while the stream was captured, and what replaces it now. Hold the
     /// recording, and the tensors of `bindings`, until the launch is over.
     #[pyo3(signature = (recording, bindings = Vec::new()))]
     fn launch_recording(

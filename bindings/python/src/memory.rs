@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Where the elements of an array are. The array is kept alive by whoever holds the object.
+/// Where the elements of an array are. The holder of the object keeps the array alive.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     /// The lowest byte.

@@ -15,15 +15,15 @@ const KNOWN: &str = "build_mode, fanout, aicpu_instances, tasks, arg_words, edge
                      bring_up_budget, run_budget, kernel_times, trace, progress, window, map_entries, heap_rings, \
                      heap_bytes";
 
-/// How a run is done, and who is told of its progress.
-pub(crate) struct Asked {
+/// The options of a run, and the function that gets its progress.
+pub(crate) struct RunSettings {
     pub(crate) options: RunOptions,
     /// The build mode, if a keyword says it.
     pub(crate) build_mode: Option<BuildMode>,
     pub(crate) progress: Option<Py<PyAny>>,
 }
 
-impl Asked {
+impl RunSettings {
     /// The environment's build mode, then what the keywords say.
     pub(crate) fn from_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut options = RunOptions::from_environment().map_err(raised_from)?;

@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
 
 use crate::array::Bytes;
 use crate::failure::{raised, raised_from, unknown};
-use crate::held::Held;
+use crate::py_resource::PyResource;
 use crate::workload::CheckedWorkload;
 
 /// A program: plan, kernels, and a description of every tensor.
@@ -30,14 +30,14 @@ pub(crate) struct Program {
 /// Roles and layouts by tensor, arrays of constants, the target.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Chosen<'py> {
+struct ProgramChoices<'py> {
     roles: BTreeMap<String, String>,
     layouts: BTreeMap<String, String>,
     constants: BTreeMap<String, Bound<'py, PyAny>>,
     target: Option<String>,
 }
 
-impl Chosen<'_> {
+impl ProgramChoices<'_> {
     fn choices(self) -> PyResult<Choices> {
         let elements =
             |(name, array): (String, Bound<'_, PyAny>)| Ok((name, Bytes::of(&array)?.copied()?));
@@ -85,7 +85,7 @@ impl Program {
 
     /// The program of a workload: its text, or one that is checked, with what is chosen.
     #[staticmethod]
-    fn _of(workload: &Bound<'_, PyAny>, chosen: Chosen<'_>) -> PyResult<Self> {
+    fn _of(workload: &Bound<'_, PyAny>, chosen: ProgramChoices<'_>) -> PyResult<Self> {
         let choices = chosen.choices()?;
         let made = match workload.cast::<CheckedWorkload>() {
             Ok(checked) => choices.program_of(&checked.get().checked),
@@ -141,7 +141,7 @@ impl Program {
         Ok(Self { content: content.map_err(|error: ModelError| refused(error.to_string()))? })
     }
 
-    /// Writes the program file, in the place of one that is there. Where it cannot be written, that one stays as it was.
+    /// Writes the program file, and replaces one that is there. If it cannot be written, that one stays as it was.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let written = py.detach(|| {
             let file = self.content.to_bytes();
@@ -190,7 +190,7 @@ impl Program {
 
 /// A program in the memory of a device.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct LoadedProgram(pub(crate) Held<Loaded>);
+pub(crate) struct LoadedProgram(pub(crate) PyResource<Loaded>);
 
 #[pymethods]
 impl LoadedProgram {

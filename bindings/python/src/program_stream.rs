@@ -13,13 +13,13 @@ use pyo3::types::{PyByteArray, PyDict, PyTuple};
 
 use crate::array::Bytes;
 use crate::failure::{invalid, raised_from, unknown};
-use crate::held::Held;
 use crate::program::LoadedProgram;
+use crate::py_resource::PyResource;
 use crate::running::{unlocked, until_done};
 
-/// A tensor on the device. When nobody holds it any more, its memory goes to the next tensor of its stream.
+/// A tensor on the device. When its last owner is gone, its memory goes to the next tensor of its stream.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Tensor(Held<Arc<SharedTensor>>);
+pub(crate) struct Tensor(PyResource<Arc<SharedTensor>>);
 
 #[pymethods]
 impl Tensor {
@@ -68,7 +68,7 @@ impl Tensor {
 
 /// A stream of a session that runs programs.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct ProgramStream(pub(crate) Held<Arc<Stream>>);
+pub(crate) struct ProgramStream(pub(crate) PyResource<Arc<Stream>>);
 
 /// The element type of an array, or the one that is asked for and takes as many bytes.
 fn dtype_of(array: &Bound<'_, PyAny>, asked: Option<&str>) -> PyResult<DType> {
@@ -129,7 +129,7 @@ fn numpy_name(dtype: DType) -> String {
 
 #[pymethods]
 impl ProgramStream {
-    /// Runs a program, and returns at once: its outputs by name. `tensors` are lent, `give` are gone behind the call; those of them that the
+    /// Runs a program, and returns at once: its outputs by name. `tensors` are lent, `give` are gone after the call; those of them that the
     /// program updates are among the outputs. `numbers` are sizes and symbols.
     #[pyo3(signature = (program, tensors, *, give = None, numbers = None))]
     fn run<'py>(
@@ -240,7 +240,7 @@ impl ProgramStream {
         self.await_end(py, limit.map_err(|error| invalid(format!("timeout: {error}")))?)
     }
 
-    /// Drops the runs that have not begun; whoever waits is told so.
+    /// Drops the runs that have not begun; a wait for the stream raises that.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.0.get()?;
         py.detach(|| stream.abort());
@@ -269,7 +269,7 @@ impl Tensor {
     }
 
     fn new(tensor: Arc<SharedTensor>) -> Self {
-        Self(Held::new(tensor))
+        Self(PyResource::new(tensor))
     }
 
     /// What it shares with the device.

@@ -13,7 +13,7 @@ use crate::failure::raised_from;
 /// How often the caller's thread looks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Calls `run` with a control; meanwhile other threads have the GIL, and `progress` is told how far it is. An exception
+/// Calls `run` with a control; meanwhile other threads have the GIL, and `progress` gets its progress. An exception
 /// of a signal handler or of `progress` cancels the run, and is raised when the run has ended.
 pub(crate) fn interruptible<R: Send>(
     py: Python<'_>,

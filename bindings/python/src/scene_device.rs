@@ -19,8 +19,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::failure::{invalid, raised, raised_from, unknown};
-use crate::held::Held;
-use crate::options::Asked;
+use crate::options::RunSettings;
+use crate::py_resource::PyResource;
 use crate::running::interruptible;
 use crate::scene_outcome::FieldOutcome;
 
@@ -36,11 +36,11 @@ type GivenRings = (u32, u64, u64);
 
 /// A device of 8 clusters that runs programs of the field.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct FieldDevice(Held<Engine>);
+pub(crate) struct FieldDevice(PyResource<Engine>);
 
 /// A program that is loaded.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct FieldCallable(Held<Callable>);
+pub(crate) struct FieldCallable(PyResource<Callable>);
 
 #[pymethods]
 impl FieldDevice {
@@ -57,7 +57,7 @@ impl FieldDevice {
                 let (firmware, kernels) = (Image::read(&images.0), Image::read(&images.1));
                 Engine::open_virt(&Engine::machine(), &firmware?, &kernels?)
             });
-            return Ok(Self(Held::new(opened.map_err(raised_from)?)));
+            return Ok(Self(PyResource::new(opened.map_err(raised_from)?)));
         }
         let hosting = match hosting {
             "threads" => Hosting::Threads,
@@ -70,7 +70,7 @@ impl FieldDevice {
             }
         };
         let opened = py.detach(|| Engine::open(Engine::options(hosting)));
-        Ok(Self(Held::new(opened.map_err(raised_from)?)))
+        Ok(Self(PyResource::new(opened.map_err(raised_from)?)))
     }
 
     /// Loads an orchestration and its kernels.
@@ -85,7 +85,7 @@ impl FieldDevice {
         let kernels: Vec<KernelCode<'_>> = kernels.iter().map(kernel).collect::<PyResult<_>>()?;
         let orchestration = ObjectCode::Bytes(orchestration);
         let source = ProgramSource { orchestration, entry, config, kernels: &kernels };
-        Ok(FieldCallable(Held::new(Callable::load(&source).map_err(raised_from)?)))
+        Ok(FieldCallable(PyResource::new(Callable::load(&source).map_err(raised_from)?)))
     }
 
     /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
@@ -109,7 +109,7 @@ impl FieldDevice {
         waits_for_outside: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<FieldOutcome> {
-        let asked = Asked::from_keywords(options)?;
+        let asked = RunSettings::from_keywords(options)?;
         let roles: Vec<Role> = tensors.iter().map(role).collect::<PyResult<_>>()?;
         let (window, heap_bytes, edge_room) = rings;
         let [compares_rules, finds_shared_lines] = asked_reports(&reports)?;
@@ -129,7 +129,7 @@ impl FieldDevice {
             let tensors: Vec<Tensor<'_>> =
                 tensors.iter().zip(&roles).map(|(given, role)| tensor(given, *role)).collect();
             let call = Call { tensors: &tensors, scalars: &scalars };
-            // SAFETY: the package keeps what the addresses are of alive, and nobody else writes it during the run.
+            // SAFETY: the package keeps what the addresses are of alive, and does not write it during the run.
             unsafe { engine.run(callable, &call, &options, control) }
         })?;
         Ok(FieldOutcome::new(ended.map_err(|failure| raised(&failure))?))

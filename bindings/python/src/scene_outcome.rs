@@ -1,4 +1,4 @@
-//! `FieldOutcome`: what became of a run of a program of the field.
+//! `FieldOutcome`: the result of a run of a program of the field.
 
 use pto_field::{Architecture, RunLog, RunOutcome};
 use pyo3::prelude::*;

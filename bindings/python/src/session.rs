@@ -9,19 +9,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::failure::raised_from;
-use crate::held::{Held, Unlocked, locked};
 use crate::kernel_stream::{Event, KernelStream, Notify};
 use crate::program::{LoadedProgram, Program, read};
 use crate::program_stream::ProgramStream;
+use crate::py_resource::{PyResource, Unlocked, locked};
 use crate::running::unlocked;
 
 /// A device that stays up.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Session(Mutex<Option<Held<Stitcher>>>);
+pub(crate) struct Session(Mutex<Option<PyResource<Stitcher>>>);
 
 impl Session {
     pub(crate) fn new(session: Stitcher) -> Self {
-        Self(Mutex::new(Some(Held::new(session))))
+        Self(Mutex::new(Some(PyResource::new(session))))
     }
 
     fn open_one(&self) -> PyResult<Unlocked<Stitcher>> {
@@ -41,7 +41,7 @@ impl Session {
             Ok(program) => program.get().content.clone(),
             Err(_) => read(&program.extract::<PathBuf>()?)?,
         };
-        Ok(LoadedProgram(Held::new(unlocked(py, || stitch::load(&session, content))?)))
+        Ok(LoadedProgram(PyResource::new(unlocked(py, || stitch::load(&session, content))?)))
     }
 
     /// Opens a stream in which up to `overlap` programs overlap task by task.
@@ -49,26 +49,26 @@ impl Session {
     fn stream(&self, py: Python<'_>, overlap: usize) -> PyResult<ProgramStream> {
         let session = self.open_one()?;
         let stream = unlocked(py, || session.overlapping_stream(overlap))?;
-        Ok(ProgramStream(Held::new(Arc::new(stream))))
+        Ok(ProgramStream(PyResource::new(Arc::new(stream))))
     }
 
     /// Opens a stream that launches kernels.
     fn kernel_stream(&self, py: Python<'_>) -> PyResult<KernelStream> {
         let session = self.open_one()?;
         let stream = unlocked(py, || session.session().stream())?;
-        Ok(KernelStream(Held::new(Arc::new(stream))))
+        Ok(KernelStream(PyResource::new(Arc::new(stream))))
     }
 
     /// An event that was never recorded.
     fn event(&self, py: Python<'_>) -> PyResult<Event> {
         let session = self.open_one()?;
-        Ok(Event(Held::new(unlocked(py, || session.session().event())?)))
+        Ok(Event(PyResource::new(unlocked(py, || session.session().event())?)))
     }
 
     /// A flag on the device, which is not raised.
     fn notify(&self, py: Python<'_>) -> PyResult<Notify> {
         let session = self.open_one()?;
-        Ok(Notify(Held::new(unlocked(py, || session.session().notify())?)))
+        Ok(Notify(PyResource::new(unlocked(py, || session.session().notify())?)))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened, by name.

@@ -1,5 +1,5 @@
 //! `CheckedWorkload`: a workload that was read from text and checked, and its run on this machine, in program order, on the
-//! `v9` clock. [`CheckedWorkload::run`] is the one place where a program of `pto_wsp` is run.
+//! `v9` clock. [`CheckedWorkload::run`] is the only function that runs a program of `pto_wsp`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,13 +23,13 @@ pub(crate) struct CheckedWorkload {
 /// A task: kernel, axes, lane, begin, end.
 type Event = (String, Vec<i64>, u64, u64, u64);
 
-/// Cycles, tasks, tasks beside another one, tasks beyond the window, tasks.
+/// Cycles, tasks, concurrent tasks, tasks beyond the window, tasks.
 type Outcome = (u64, u64, u64, u64, Vec<Event>);
 
 /// What the run of a workload is given, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Given<'py> {
+pub(crate) struct WorkloadArgs<'py> {
     tensors: BTreeMap<String, Bound<'py, PyAny>>,
     pub(crate) sizes: BTreeMap<String, u64>,
     pub(crate) symbols: BTreeMap<String, u64>,
@@ -40,23 +40,23 @@ pub(crate) struct Given<'py> {
 }
 
 /// The memory of a tensor that a run is given.
-pub(crate) struct Operand {
+pub(crate) struct TensorMemory {
     /// The number of the tensor.
     pub(crate) number: usize,
     pub(crate) memory: Memory,
     pub(crate) is_written: bool,
 }
 
-impl Given<'_> {
+impl WorkloadArgs<'_> {
     /// The memory of the tensors of a workload, as far as it is given.
-    pub(crate) fn operands(&self, workload: &Workload) -> PyResult<Vec<Operand>> {
+    pub(crate) fn operands(&self, workload: &Workload) -> PyResult<Vec<TensorMemory>> {
         let written = written(workload);
         let mut operands = Vec::new();
         for (number, tensor) in workload.tensors.iter().enumerate() {
             if let Some(array) = self.tensors.get(&tensor.name) {
                 let is_written = written.contains(&number);
                 let memory = Memory::of(array, tensor, is_written)?;
-                operands.push(Operand { number, memory, is_written });
+                operands.push(TensorMemory { number, memory, is_written });
             }
         }
         Ok(operands)
@@ -108,9 +108,9 @@ impl CheckedWorkload {
             .collect()
     }
 
-    /// Runs it. Returns cycles, tasks, tasks that ran beside another one, tasks beyond the window, and the tasks themselves
+    /// Runs it. Returns cycles, tasks, tasks that ran concurrently with another one, tasks beyond the window, and the tasks themselves
     /// where they are `traced`.
-    fn run(&self, py: Python<'_>, given: Given<'_>, traced: bool) -> PyResult<Outcome> {
+    fn run(&self, py: Python<'_>, given: WorkloadArgs<'_>, traced: bool) -> PyResult<Outcome> {
         let workload = self.checked.workload();
         let operands = given.operands(workload)?;
         let bodies: Vec<(String, PythonBody)> =
@@ -119,7 +119,7 @@ impl CheckedWorkload {
         self.done.store(0, Ordering::Relaxed);
         let outcome = py.detach(|| {
             let mut bindings = Bindings::new();
-            for Operand { number, memory, .. } in &operands {
+            for TensorMemory { number, memory, .. } in &operands {
                 // SAFETY: `given` holds the arrays until the run has ended. A program that writes an array while a run
                 // uses it has a race of its own, which the documentation of `Program.execute` forbids.
                 let bound = unsafe { memory.bound() };

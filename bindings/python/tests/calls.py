@@ -100,7 +100,7 @@ class Script:
         else:
             self.put("stream", session.kernel_stream())
 
-    def place(self):
+    def address_or_tensor(self):
         tensor = self.any("tensor")
         return tensor if self.random.random() < 0.9 else self.number()
 
@@ -112,15 +112,15 @@ class Script:
         elif what == 3:
             stream.launch(self.random.choice([-1, 1023, 2**16, 2**40]), [])
         elif what == 4:
-            stream.fill(self.place(), self.random.choice([0, 255, 256, -1]), self.number())
+            stream.fill(self.address_or_tensor(), self.random.choice([0, 255, 256, -1]), self.number())
         elif what == 5:
-            stream.copy(self.place(), self.place(), self.number())
+            stream.copy(self.address_or_tensor(), self.address_or_tensor(), self.number())
         elif what == 6:
-            stream.copy_to_device(self.place(), self.any("buffer"))
+            stream.copy_to_device(self.address_or_tensor(), self.any("buffer"))
         elif what == 7:
-            stream.copy_from_device(self.place(), self.any("buffer"))
+            stream.copy_from_device(self.address_or_tensor(), self.any("buffer"))
         elif what == 8:
-            stream.reduce(self.random.choice(["sum", "max", "?"]), self.random.choice(["f32", "f16", "?"]), self.place(), self.place(), self.number())
+            stream.reduce(self.random.choice(["sum", "max", "?"]), self.random.choice(["f32", "f16", "?"]), self.address_or_tensor(), self.address_or_tensor(), self.number())
         elif what == 9:
             stream.call(self.random.choice([lambda: None, fail, lambda: stream.query(), lambda: sys.exit(3), None, gc.collect]))
         elif what == 10:
@@ -143,7 +143,7 @@ class Script:
         elif what == 17:
             self.put("recording", stream.end_capture())
         elif what == 18:
-            stream.launch_recording(self.any("recording"), self.random.choice([(), [(self.place(), self.place())], [(1,)], None]))
+            stream.launch_recording(self.any("recording"), self.random.choice([(), [(self.address_or_tensor(), self.address_or_tensor())], [(1,)], None]))
         else:
             stream.synchronize(self.random.choice([0.0, 0.001, 0.001, -1.0, float("nan"), "x"]))
 
@@ -193,7 +193,7 @@ class Script:
             except REFUSALS:
                 pass
             except (AttributeError, Deliberate):
-                pass  # None or another type stands for an object, or a function of the caller's raised
+                pass  # None or another type instead of an object, or a function of the caller's raised
 
 
 def main():

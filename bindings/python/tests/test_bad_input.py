@@ -255,7 +255,7 @@ def test_progress_in_a_notebook(monkeypatch):
     bar(1000, 1200)
     bar.close()
     assert shown == ['<progress value="1000" max="1200"></progress> 1,000 of 1,200 tasks']
-    # In a terminal's IPython there is no display, and where nobody looks nothing is written.
+    # In a terminal's IPython there is no display, and without a terminal nothing is written.
     kernel.get_ipython = lambda: None
     stream = io.StringIO()
     silent = ProgressBar(stream)

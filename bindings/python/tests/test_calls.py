@@ -1,4 +1,4 @@
-"""Calls that nobody would make: whatever a program does, it gets an exception, and the interpreter ends as it should."""
+"""Calls that no program should make: whatever a program does, it gets an exception, and the interpreter ends as it should."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ BEGIN = """
 """
 
 ENDS = {
-    "an exception of a function that is called is told by the next wait": """
+    "an exception of a function that is called is raised by the next wait": """
         for wrong in (fail, lambda: sys.exit(3), lambda: stream.query() or fail()):
             stream.call(wrong)
             try:

@@ -154,7 +154,7 @@ def test_streams_wait_for_values_and_flags_and_are_asked_and_aborted(session):
     second.synchronize(timeout=60)
     assert second.query()
 
-    # The wait has lowered the flag. Whoever writes its word raises it.
+    # The wait has lowered the flag. Any write of its word raises it.
     first.wait_notify(flag)
     assert not first.query()
     third.write_value(flag.address, 1)
@@ -219,7 +219,7 @@ def test_who_waits_for_room_lets_other_threads_go_on(session, name):
     other.launch(NOP, [])
     parts.recording = other.end_capture()
 
-    # The function returns when another thread of Python has run, for which nobody has the GIL.
+    # The function returns when another thread of Python has run, which needs the GIL.
     gate = threading.Event()
     parts.stream.call(gate.wait)
     opener = threading.Timer(0.1, gate.set)

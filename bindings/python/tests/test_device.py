@@ -175,7 +175,7 @@ def test_a_range_is_its_tasks(device):
         near = None if above is None else [above[max(n - 1, 0) : n + 2] for n in range(8)]
         above = graph.add_range(add, "aiv", [source, ones, to, 8], after_each=near)
         assert above == range(8 * row, 8 * row + 8)
-    # Two tasks that differ in nothing, behind all of the last row; each of them adds a row of ones to itself.
+    # Two tasks that differ in nothing, after all of the last row; each of them adds a row of ones to itself.
     last = graph.add_range(add, 1, [ones, ones, x, 8], count=2, after=above, after_each=[0, 1])
     graph.add_edge(last[0], last[1])
     assert (graph.task_count, graph.edge_count) == (26, 2 * 22 + 2 * 8 + 2 + 1)
@@ -253,7 +253,7 @@ def test_the_gil_is_free_during_a_run(device):
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_memory_that_is_freed_during_a_run_is_free_after_it(device, fails):
-    freed, behind = device.malloc(64), device.malloc(64)
+    freed, next_block = device.malloc(64), device.malloc(64)
     seen = []
 
     def progress(completed, added):
@@ -273,7 +273,7 @@ def test_memory_that_is_freed_during_a_run_is_free_after_it(device, fails):
     else:
         device.run(graph, progress=progress)
     assert seen and seen[0] != freed
-    assert device.malloc(64) == freed and behind
+    assert device.malloc(64) == freed and next_block
 
 
 def test_progress_is_told_and_its_exceptions_end_the_run(device):

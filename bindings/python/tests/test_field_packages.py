@@ -104,8 +104,8 @@ def test_diagnostics_are_files_that_their_tools_read(tmp_path):
     python("-m", "simpler_setup.tools.swimlane_converter", folder / "chip_swimlane_records.json", "-o", trace, cwd=tmp_path)
     slices = [event["pid"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
     assert (slices.count(1), slices.count(3), slices.count(4)) == (2, 2, 2) and slices.count(2) >= 4
-    told = python("-m", "simpler_setup.tools.sched_overhead_analysis", "--chip-swimlane-records-json", folder / "chip_swimlane_records.json")
-    assert "Fanout (consumers told): total edges=1, max_degree=1" in told.stdout and "Pop: hit=2" in told.stdout, told.stdout + told.stderr
+    result = python("-m", "simpler_setup.tools.sched_overhead_analysis", "--chip-swimlane-records-json", folder / "chip_swimlane_records.json")
+    assert "Fanout (consumers told): total edges=1, max_degree=1" in result.stdout and "Pop: hit=2" in result.stdout, result.stdout + result.stderr
 
 
 def test_a_level_1_swimlane_has_no_phases_and_the_analysis_says_what_it_needs(tmp_path):
@@ -114,8 +114,8 @@ def test_a_level_1_swimlane_has_no_phases_and_the_analysis_says_what_it_needs(tm
     (folder,) = (tmp_path / "outputs").iterdir()
     swimlane = read_perf_data(folder / "chip_swimlane_records.json")
     assert (swimlane["chip_swimlane_level"], len(swimlane["tasks"]), swimlane["aicpu_scheduler_phases"]) == (1, 2, [])
-    told = python("-m", "simpler_setup.tools.sched_overhead_analysis", "--chip-swimlane-records-json", folder / "chip_swimlane_records.json")
-    assert told.returncode == 2 and "--enable-dep-gen" in told.stderr
+    result = python("-m", "simpler_setup.tools.sched_overhead_analysis", "--chip-swimlane-records-json", folder / "chip_swimlane_records.json")
+    assert result.returncode == 2 and "--enable-dep-gen" in result.stderr
 
 
 def test_reports_are_asked_for_by_name():

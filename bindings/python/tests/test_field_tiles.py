@@ -1,4 +1,4 @@
-"""The header in front of PTO-ISA's: kernels tell their tile instructions, and barriers act. A folder with a few lines stands for PTO-ISA."""
+"""The header in front of PTO-ISA's: kernels report their tile instructions, and barriers act. A folder with a few lines replaces PTO-ISA."""
 
 import ctypes
 
@@ -8,7 +8,7 @@ from simpler_setup import KernelCompiler
 from simpler_setup.scene_command import _Values
 from simpler.task_interface import CallConfig
 
-# What the header needs of the one behind it.
+# What the header needs of the next one.
 TRACE = """
 #pragma once
 #include <cstddef>
@@ -78,8 +78,8 @@ class Table(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint64), ("rest", ctypes.c_void_p * 3), ("count", COUNT), ("raised", RAISE), ("wait", WAIT)]
 
 
-def told(tmp_path, monkeypatch, version):
-    """What the kernel tells a table of this version."""
+def reported(tmp_path, monkeypatch, version):
+    """What the kernel reports to a table of this version."""
     monkeypatch.setenv("PTO_FIELD_KERNEL_CXX", "g++")
     monkeypatch.setenv("PTO_CACHE", str(tmp_path / "cache"))
     for name, text in [("pto/cpu/trace.hpp", TRACE), ("pto/pto-inst.hpp", INSTRUCTIONS)]:
@@ -107,11 +107,11 @@ def told(tmp_path, monkeypatch, version):
 def test_kernels_tell_their_outermost_instructions_and_barriers_act(tmp_path, monkeypatch):
     add = ("TADD", [(1, 4, 2, 8)] * 3)
     meetings = [("raise", (0, 16)), ("wait", 16), ("raise", (2, 18)), ("wait", 19)]
-    assert told(tmp_path, monkeypatch, 2) == [add, *meetings]
+    assert reported(tmp_path, monkeypatch, 2) == [add, *meetings]
 
 
 def test_a_runtime_that_knows_nothing_of_it_is_told_nothing(tmp_path, monkeypatch):
-    assert told(tmp_path, monkeypatch, 1) == []
+    assert reported(tmp_path, monkeypatch, 1) == []
 
 
 def test_counters_that_nothing_counts_are_refused(monkeypatch, tmp_path):

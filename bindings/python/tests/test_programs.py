@@ -93,10 +93,10 @@ def test_one_copy_more_is_counted_and_fails_the_check(tmp_path):
             stream.to_host(weights)
 
     with Device(aic=4, aiv=8, gm_bytes=64 << 20).session() as session:
-        told = train.train(session, tmp_path, copy)
-    assert told[3]["copied_to_host_bytes"] == 4 * 64 * 96
+        result = train.train(session, tmp_path, copy)
+    assert result[3]["copied_to_host_bytes"] == 4 * 64 * 96
     with pytest.raises(AssertionError, match="'copied_to_host_bytes': 24576"):
-        train.check(*told)
+        train.check(*result)
 
 
 def test_outputs_feed_the_next_run_and_layouts_are_converted(session, x):
@@ -153,7 +153,7 @@ def test_memory_that_runs_use_stays_theirs(session, x):
     for _ in range(20):
         tensor = stream.to_device(x)
         for _ in range(30):
-            # The input goes as soon as the run that reads it is submitted. A stream that waits for nobody fills new memory of its size.
+            # The input goes as soon as the run that reads it is submitted. A stream that waits for nothing fills new memory of its size.
             tensor = stream.run(program, {"X": tensor}, numbers={"by": 2.0})["Y"]
             other.to_device(garbage)
         assert np.array_equal(stream.to_host(tensor), x * 2.0**30)

@@ -228,7 +228,7 @@ def test_the_trace_is_the_devices_timeline(tmp_path):
     saved = json.loads((tmp_path / "timeline.json").read_text())["pto"]
     assert saved["schema"] == "pto-timeline" and set(saved["kernels"].values()) >= {"copy", "grow"}
     assert trace.to_chrome_trace()["pto"]["makespan_ns"] == saved["makespan_ns"]
-    # Beside the times of the device, what the kernels say on the v9 clock.
+    # In addition to the times of the device, what the kernels say on the v9 clock.
     facts = {name: fact for name, fact in saved["run"].items() if name.startswith("v9")}
     assert facts == {
         "v9 cycles": str(8 * (32 + 48)),
@@ -310,7 +310,7 @@ def test_a_batch_is_published_together(count):
     tasks = sorted(pto_timeline["tasks"], key=lambda task: task[added])
     batches = [tasks[first : first + 8] for first in range(0, 24, 8)]
     waits = [min(task[published] for task in batch) >= max(task[added] for task in batch) for batch in batches]
-    assert waits == [count is not None] * 3, "nobody sees a task of a batch before its last one is there"
+    assert waits == [count is not None] * 3, "no scheduler sees a task of a batch before its last one is there"
 
 
 def test_the_lowest_priority_goes_first():

@@ -208,7 +208,7 @@ def test_the_eleventh_loop_has_the_name_of_the_first():
                 mark[q](of[q])
 
     run(nested().compile())
-    assert y.ravel().tolist() == [1, 1], "loop variables are told apart by their loops"
+    assert y.ravel().tolist() == [1, 1], "loop variables are distinguished by their loops"
 
 
 def test_what_a_selection_goes_over():

@@ -392,7 +392,7 @@ def two_producers(arrays, depth, axes=None):
             send(marks, task(mark, [t.row], {"y": counts[t.row]}))
         for e in P.sel(sparse):
             send(tokens, task(copy, [e], {"src": x[e], "dst": y[e]}))
-        # This process ends last, so that the time tells when it had room for its tokens.
+        # This process ends last, so that the time shows when it had room for its tokens.
         for t in P.seq(12):
             slow[t](x[0], y[12])
 

@@ -84,16 +84,16 @@ def test_a_generated_program(seed):
 
     down, right = (-(-extent // part) for extent, part in zip((rows, cols), tile))
 
-    def nest(places, axes):
+    def nest(indices, axes):
         if axes:
             loop = P(axes[0], names=[f"n{len(axes)}"]) if random.random() < 0.5 else P.seq(axes[0], name=f"n{len(axes)}")
-            for place in loop:
-                nest(places + [place], axes[1:])
+            for at in loop:
+                nest(indices + [at], axes[1:])
             return
-        *lead, i, j = places
+        *lead, i, j = indices
         # A range that begins at `i * tile` and is as long as the tile: its remainder is what the tensor has.
         part = slice(i * tile[0], i * tile[0] + tile[0]), slice(j * tile[1], j * tile[1] + tile[1])
-        step[tuple(places)](a[(*lead, *part)], b[(*lead, *part)])
+        step[tuple(indices)](a[(*lead, *part)], b[(*lead, *part)])
 
     @workload
     def program():
@@ -104,8 +104,8 @@ def test_a_generated_program(seed):
     expected, total = np.zeros_like(x), 0
     for index in np.ndindex(*outer, down, right):
         *lead, i, j = index
-        place = (*lead, slice(i * tile[0], (i + 1) * tile[0]), slice(j * tile[1], (j + 1) * tile[1]))
-        expected[place] = computed(x[place])
-        total += cost(*x[place].shape)
+        at = (*lead, slice(i * tile[0], (i + 1) * tile[0]), slice(j * tile[1], (j + 1) * tile[1]))
+        expected[at] = computed(x[at])
+        total += cost(*x[at].shape)
     np.testing.assert_allclose(y, expected, rtol=2e-5, atol=1e-6)
     assert cycles == total

@@ -74,8 +74,8 @@ def test_maps_of_strides(shape):
         assert layout.is_injective() and layout.is_surjective()
         for index in np.ndindex(*shape):
             packed, low = 0, 0
-            for place, extent in zip(index, shape):
-                packed |= place << low
+            for coordinate, extent in zip(index, shape):
+                packed |= coordinate << low
                 low += extent.bit_length() - 1
             assert layout.apply_index(packed) == np.ravel_multi_index(index, shape, order=order)
     dense = TensorLayout((R,) * len(shape), MemLayout.row_major(shape))

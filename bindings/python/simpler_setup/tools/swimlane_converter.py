@@ -10,11 +10,11 @@ from pathlib import Path
 
 
 def _func_ids(path):
-    """The kernels of each task, from the deps.json beside the records, if it is there."""
-    beside = Path(path).with_name("deps.json")
-    if not beside.is_file():
+    """The kernels of each task, from the deps.json next to the records, if it is there."""
+    deps = Path(path).with_name("deps.json")
+    if not deps.is_file():
         return {}
-    return {int(task["task_id"]): task["kernel_ids"] for task in json.loads(beside.read_text())["tasks"]}
+    return {int(task["task_id"]): task["kernel_ids"] for task in json.loads(deps.read_text())["tasks"]}
 
 
 def _func_id(kernels, core_type):
@@ -25,12 +25,12 @@ def _func_id(kernels, core_type):
 
 def _phases(threads, scale):
     """The records of each thread with times in microseconds and the kind of phase under the name that readers know."""
-    def told(record):
+    def row(record):
         rest = {key: value for key, value in record.items() if key not in ("kind", "start_cycles", "end_cycles")}
         times = {"start_time_us": record["start_cycles"] * scale, "end_time_us": record["end_cycles"] * scale}
         return {"phase": record.get("kind", "orch_submit"), **times, **rest}
 
-    return [[told(record) for record in thread] for thread in threads]
+    return [[row(record) for record in thread] for thread in threads]
 
 
 def read_perf_data(path):
@@ -77,7 +77,7 @@ def _slice(pid, tid, name, start, end, **more):
     return {"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": start, "dur": max(end - start, 0.0), "args": more}
 
 
-# What stands within another phase has a lane of its own.
+# A phase within another phase has a lane of its own.
 _INNER = ("resolve", "drain_prepare", "drain_publish", "dummy_task", "predicated_skip")
 
 

@@ -41,7 +41,7 @@ SEEN = []
 
 
 def remember(args):
-    """Runs beside the devices when both ranks are over."""
+    """Runs on the host when both ranks are over."""
     SEEN.append(args.tensor_count())
 
 
@@ -51,7 +51,7 @@ def exchange(orch, callables, task_args, config):
         CommBufferSpec(name="mailbox", dtype="float32", count=count, nbytes=4 * count),
         CommBufferSpec(name="counter", dtype="int32", count=1, nbytes=4),
     ]
-    told = TaskArgs()
+    results = TaskArgs()
     with orch.allocate_domain(name="pair", workers=list(ranks), window_size=4096, buffers=specs) as domain:
         group = []
         for rank in ranks:
@@ -62,9 +62,9 @@ def exchange(orch, callables, task_args, config):
             args.add_tensor(domain[rank].buffers["counter"].tensor((1,), DataType.INT32), TensorArgType.INOUT)
             args.add_scalar(domain[rank].device_ctx)
             group.append(args)
-            told.add_tensor(_rehosted_ref(task_args, f"out_{rank}"), TensorArgType.INPUT)
+            results.add_tensor(_rehosted_ref(task_args, f"out_{rank}"), TensorArgType.INPUT)
         orch.submit_next_level_group(callables.exchange, group, config, workers=list(ranks))
-    orch.submit_sub(callables.remember, told)
+    orch.submit_sub(callables.remember, results)
 
 
 @scene_test(level=3, runtime="tensormap_and_ringbuffer")

@@ -1,5 +1,5 @@
-//! `Held`: what an object of Python holds of a device. Letting it go may wait for a thread that calls Python, so it is let go without the GIL; and
-//! a child of `fork` has none of those threads, so there nobody uses it, and it is not let go at all.
+//! `PyResource`: what an object of Python holds of a device. Its drop may wait for a thread that calls Python, so it is dropped without the GIL; and
+//! a child of `fork` has none of those threads, so there it cannot be used, and it is not dropped at all.
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
@@ -21,7 +21,7 @@ impl<T: Send> Unlocked<T> {
 
     fn into_inner(self) -> T {
         let mut whole = ManuallyDrop::new(self);
-        // SAFETY: the whole is not dropped, so nothing uses the value behind this.
+        // SAFETY: the whole is not dropped, so nothing uses the value after this.
         unsafe { ManuallyDrop::take(&mut whole.0) }
     }
 }
@@ -42,7 +42,7 @@ impl<T: Send> DerefMut for Unlocked<T> {
 
 impl<T: Send> Drop for Unlocked<T> {
     fn drop(&mut self) {
-        // SAFETY: this is the only drop, and nothing uses the value behind it.
+        // SAFETY: this is the only drop, and nothing uses the value after it.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
         // Where the interpreter has ended, the value goes with the function that is not called.
         Python::try_attach(|py| py.detach(|| drop(value)));
@@ -50,9 +50,9 @@ impl<T: Send> Drop for Unlocked<T> {
 }
 
 /// What an object of Python holds, in the process that opened it.
-pub(crate) struct Held<T: Send>(Unlocked<OfProcess<T>>);
+pub(crate) struct PyResource<T: Send>(Unlocked<OfProcess<T>>);
 
-impl<T: Send> Held<T> {
+impl<T: Send> PyResource<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(Unlocked::new(OfProcess::new(value)))
     }
@@ -73,15 +73,15 @@ impl<T: Send> Held<T> {
     }
 }
 
-impl<T: Clone + Send> Held<T> {
+impl<T: Clone + Send> PyResource<T> {
     /// Another owner of the same value, for a call.
     pub(crate) fn share(&self) -> PyResult<Unlocked<T>> {
         Ok(Unlocked::new(self.get()?.clone()))
     }
 }
 
-/// Locks what objects of Python share, on a thread that has the GIL. Whoever holds the lock may wait for the GIL, as an exception does that is made under the
-/// lock: so this thread gives the GIL up while it waits.
+/// Locks what objects of Python share, on a thread that has the GIL. The thread that holds the lock may wait for the GIL, as an exception does that is made under
+/// the lock: so this thread gives the GIL up while it waits.
 pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     Python::attach(|py| of.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner)
 }
