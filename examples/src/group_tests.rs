@@ -24,7 +24,7 @@ fn group(size: u32) -> Group {
 /// The first output of every rank.
 fn run(example: &dyn Example, size: u32) -> Vec<Tensor> {
     let (params, mut group) = (params(example), group(size));
-    let prepare = |member: &pto_host::group::Member| {
+    let prepare = |member: &pto_host::group::RankDevice| {
         let of = GroupRank { rank: member.rank(), size };
         let prepared = example.prepare_member(of, &params, &Inputs::default(), member.device());
         let mut prepared = prepared.unwrap();

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pto_abi::GmAddr;
 
+use crate::address_state::AddressState;
 use crate::error::Error;
-use crate::place::Place;
 
 /// Alignment and granularity of blocks: a line, so that two blocks never share one (DESIGN.md, section 4).
 pub(crate) const ALIGNMENT: u64 = 64;
@@ -24,7 +24,7 @@ pub(crate) enum Owner {
     User,
     /// The runtime: its arena.
     Runtime,
-    /// The runs that were on when a user freed it.
+    /// The runs that were in progress when a user freed it.
     Runs,
 }
 
@@ -33,7 +33,7 @@ struct Block {
     /// As asked for; the block spans the next multiple of [`ALIGNMENT`].
     bytes: u64,
     owner: Owner,
-    /// Somebody who did not come back from a run may still write to it: it never leaves its place.
+    /// A core that did not come back from a run may still write to it: the block is never allocated again.
     is_lost: bool,
 }
 
@@ -54,8 +54,8 @@ pub(crate) struct Allocator {
     free: BTreeMap<u64, u64>,
     /// (span, start) of every free block.
     free_by_span: BTreeSet<(u64, u64)>,
-    /// Starts of blocks that were freed and not allocated over since: tells a double free from a foreign
-    /// pointer.
+    /// Starts of blocks that were freed and not allocated over since: distinguishes a double free from a
+    /// foreign pointer.
     freed: BTreeSet<u64>,
     free_bytes: u64,
     /// Bytes of the blocks of [`Owner::Runs`].
@@ -121,7 +121,7 @@ impl Allocator {
         Ok(())
     }
 
-    /// Takes a block from its user and leaves it to the runs that are on; `false`: it stays there for ever.
+    /// Takes a block from its user and leaves it to the present runs; `false`: it is never free again.
     pub(crate) fn retire(&mut self, address: GmAddr) -> Result<bool, Error> {
         let block = self.owned(address, Owner::User)?;
         block.owner = Owner::Runs;
@@ -137,7 +137,7 @@ impl Allocator {
         self.free(address, Owner::Runs)
     }
 
-    /// Somebody who did not come back may still write to the memory of users: none of it is ever given to anybody else.
+    /// A core that did not come back may still write to the memory of users: none of it is ever allocated again.
     pub(crate) fn lose_users(&mut self) {
         let users = self.live.values_mut().filter(|block| block.owner != Owner::Runtime);
         users.for_each(|block| block.is_lost = true);
@@ -145,12 +145,12 @@ impl Allocator {
 
     /// The live block of `owner` that starts at `address`.
     fn owned(&mut self, address: GmAddr, owner: Owner) -> Result<&mut Block, Error> {
-        let place = self.place(address);
+        let state = self.state_of(address);
         match self.live.get_mut(&address.0) {
             Some(block) if block.owner == owner => Ok(block),
             Some(block) if block.owner == Owner::Runs => Err(Error::DoubleFree { address }),
             None if self.freed.contains(&address.0) => Err(Error::DoubleFree { address }),
-            _ => Err(Error::ForeignPointer { address, place }),
+            _ => Err(Error::ForeignPointer { address, state }),
         }
     }
 
@@ -162,7 +162,7 @@ impl Allocator {
         {
             return Ok(());
         }
-        Err(Error::CopyOutOfRange { address, bytes, place: self.place(address) })
+        Err(Error::CopyOutOfRange { address, bytes, state: self.state_of(address) })
     }
 
     /// The live block of a user that `address` lies in.
@@ -194,15 +194,17 @@ impl Allocator {
         GmAddr(self.untouched)
     }
 
-    fn place(&self, address: GmAddr) -> Place {
+    fn state_of(&self, address: GmAddr) -> AddressState {
         if !(self.start..self.end).contains(&address.0) {
-            return Place::OutsideGm;
+            return AddressState::OutsideGm;
         }
         match self.block_at(address) {
-            Some((_, Block { owner: Owner::Runtime, .. })) => Place::Runtime,
-            Some((_, Block { owner: Owner::Runs, .. })) => Place::Freed,
-            Some((start, block)) => Place::Allocation { start: GmAddr(start), bytes: block.bytes },
-            None => Place::Free,
+            Some((_, Block { owner: Owner::Runtime, .. })) => AddressState::Runtime,
+            Some((_, Block { owner: Owner::Runs, .. })) => AddressState::Freed,
+            Some((start, block)) => {
+                AddressState::Allocation { start: GmAddr(start), bytes: block.bytes }
+            }
+            None => AddressState::Free,
         }
     }
 
@@ -249,8 +251,8 @@ impl Allocator {
 #[cfg(test)]
 mod tests {
     use super::{ALIGNMENT, Allocator, Owner};
+    use crate::address_state::AddressState;
     use crate::error::Error;
-    use crate::place::Place;
     use pto_abi::GmAddr;
 
     const START: u64 = 0x10_0000;
@@ -340,24 +342,24 @@ mod tests {
         assert!(matches!(of(63).alloc(1, Owner::User), Err(Error::OutOfMemory { free: 0, .. })));
     }
 
-    fn place_of_refused_free(allocator: &mut Allocator, address: u64) -> Place {
+    fn state_of_refused_free(allocator: &mut Allocator, address: u64) -> AddressState {
         match allocator.free(GmAddr(address), Owner::User) {
-            Err(Error::ForeignPointer { address: named, place }) if named.0 == address => place,
+            Err(Error::ForeignPointer { address: named, state }) if named.0 == address => state,
             other => panic!("{address:#x}: {other:?}"),
         }
     }
 
     #[test]
-    fn foreign_pointers_are_told_from_double_frees() {
+    fn foreign_pointers_are_distinguished_from_double_frees() {
         let mut allocator = of(1024);
         let a = allocator.alloc(100, Owner::User).unwrap();
         let arena = allocator.alloc(64, Owner::Runtime).unwrap();
-        assert_eq!(place_of_refused_free(&mut allocator, 64), Place::OutsideGm);
-        assert_eq!(place_of_refused_free(&mut allocator, START + 1024), Place::OutsideGm);
-        assert_eq!(place_of_refused_free(&mut allocator, START + 512), Place::Free);
-        let inside = Place::Allocation { start: a, bytes: 100 };
-        assert_eq!(place_of_refused_free(&mut allocator, a.0 + 64), inside);
-        assert_eq!(place_of_refused_free(&mut allocator, arena.0), Place::Runtime);
+        assert_eq!(state_of_refused_free(&mut allocator, 64), AddressState::OutsideGm);
+        assert_eq!(state_of_refused_free(&mut allocator, START + 1024), AddressState::OutsideGm);
+        assert_eq!(state_of_refused_free(&mut allocator, START + 512), AddressState::Free);
+        let inside = AddressState::Allocation { start: a, bytes: 100 };
+        assert_eq!(state_of_refused_free(&mut allocator, a.0 + 64), inside);
+        assert_eq!(state_of_refused_free(&mut allocator, arena.0), AddressState::Runtime);
         allocator.free(a, Owner::User).unwrap();
         assert!(matches!(allocator.free(a, Owner::User), Err(Error::DoubleFree { .. })));
         let over = allocator.alloc(128, Owner::User).unwrap();
@@ -372,7 +374,10 @@ mod tests {
         assert!(allocator.retire(a).unwrap());
         assert!(matches!(allocator.retire(a), Err(Error::DoubleFree { .. })));
         let refused = allocator.check_range(a, 1).unwrap_err();
-        assert!(matches!(refused, Error::CopyOutOfRange { place: Place::Freed, .. }), "{refused}");
+        assert!(
+            matches!(refused, Error::CopyOutOfRange { state: AddressState::Freed, .. }),
+            "{refused}"
+        );
         let full = allocator.alloc(128, Owner::User).unwrap_err();
         assert!(matches!(full, Error::OutOfMemory { free: 64, waiting: 128, .. }), "{full}");
         allocator.release(a).unwrap();
@@ -388,7 +393,7 @@ mod tests {
         allocator.lose_users();
         let after = allocator.alloc(64, Owner::User).unwrap();
         assert!(!allocator.retire(before).unwrap());
-        assert!(allocator.retire(after).unwrap(), "nobody who is lost has its address");
+        assert!(allocator.retire(after).unwrap(), "no lost core has its address");
         allocator.assert_whole();
     }
 
@@ -398,7 +403,11 @@ mod tests {
         let a = allocator.alloc(100, Owner::User).unwrap();
         let arena = allocator.alloc(64, Owner::Runtime).unwrap();
         assert_eq!(allocator.allocation(a.offset(99)), Some((a, 100)));
-        assert_eq!(allocator.allocation(a.offset(100)), None, "the rest of the line is nobody's");
+        assert_eq!(
+            allocator.allocation(a.offset(100)),
+            None,
+            "the rest of the line belongs to no allocation"
+        );
         assert_eq!(allocator.allocation(arena), None);
         allocator.check_range(a, 100).unwrap();
         allocator.check_range(a.offset(100), 0).unwrap();

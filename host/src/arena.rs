@@ -69,7 +69,7 @@ impl RuntimeArena {
         larger(&self.capacities, needed) == self.capacities
     }
 
-    /// Never gives the memory back: somebody may still write to it.
+    /// Never gives the memory back: a core may still write to it.
     pub(crate) fn lose(mut self) {
         self.lost = true;
     }
@@ -77,7 +77,7 @@ impl RuntimeArena {
 
 impl Drop for RuntimeArena {
     fn drop(&mut self) {
-        // Nobody knows which cores are in service on the arena of a run that ended with a panic of the host.
+        // After a panic of the host, cores may still poll the arena of its run.
         if self.lost || std::thread::panicking() {
             return;
         }

@@ -81,17 +81,17 @@ impl<T: Pod> DeviceBuffer<T> {
         Ok(values)
     }
 
-    /// The values, beside the counters of what was copied: for words in which the device tells how a run ended.
+    /// The values, without counting the copy: for words in which the device reports how a run ended.
     pub(crate) fn peek(&self) -> Result<Vec<T>, Error> {
         let mut values = vec![T::zeroed(); self.len];
         self.memory.peek(self.address, bytemuck::cast_slice_mut(&mut values))?;
         Ok(values)
     }
 
-    /// Copies `values` to the first places of the buffer.
+    /// Copies `values` to the beginning of the buffer.
     ///
     /// # Errors
-    /// `CopyOutOfRange` when there are more values than places, or the memory was freed by its address.
+    /// `CopyOutOfRange` when there are more values than elements, or the memory was freed by its address.
     pub fn write(&self, values: &[T]) -> Result<(), Error> {
         self.memory.copy_in(self.address, bytemuck::cast_slice(values))
     }

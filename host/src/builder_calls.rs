@@ -21,7 +21,7 @@ use pto_graph::{
     TensorView, forward_graph_builder,
 };
 
-use crate::call_check::{DeviceCall, Given, GivenView, Heap, OfBuilder};
+use crate::call_check::{ArgumentValue, ArgumentView, DeviceCall, Heap, OfBuilder};
 use crate::error::Error;
 use crate::kernel_kinds::KernelKinds;
 use crate::memory::Memory;
@@ -34,12 +34,12 @@ struct BuilderCalls {
     kernels: Arc<KernelKinds>,
     memory: Arc<Memory>,
     heap: Heap,
-    /// Those of recordings, by the place of the recording in its run.
+    /// Those of recordings, by the number of the recording in its run.
     recordings: BTreeMap<u32, Vec<RecordedCall>>,
     /// Those of the recording that is being made.
     open: Option<Vec<RecordedCall>>,
     /// The call that is checked.
-    given: Vec<Given>,
+    given: Vec<ArgumentValue>,
     words: Vec<u64>,
 }
 
@@ -48,7 +48,7 @@ struct RecordedCall {
     number: u64,
     kernels: Vec<(FuncId, CoreKind)>,
     blocks: u32,
-    given: Vec<Given>,
+    given: Vec<ArgumentValue>,
 }
 
 /// What the builder programs of a device are checked with, and which task was refused.
@@ -220,7 +220,7 @@ impl BuilderCalls {
         let checked = self.looked_at(task.func_id, task.kind).and_then(|library| {
             let Some(library) = library else { return Ok(()) };
             self.given.clear();
-            self.given.extend(task.args.iter().map(|word| Given::Word(*word)));
+            self.given.extend(task.args.iter().map(|word| ArgumentValue::Word(*word)));
             self.check_given(library, task.kind, 1, false)
         });
         checked.map_err(|what| format!("task {number}: {what}"))
@@ -403,8 +403,8 @@ impl BuilderCalls {
         let Self { given, words, heap, memory, .. } = self;
         words.clear();
         words.extend(given.iter().map(|given| match given {
-            Given::Word(word) => *word,
-            Given::Bound(_) | Given::View(_) => 0,
+            ArgumentValue::Word(word) => *word,
+            ArgumentValue::Bound(_) | ArgumentValue::View(_) => 0,
         }));
         let builder = Some(OfBuilder { given, heap, is_recorded });
         DeviceCall { words, blocks, memory, builder }.check(&library.signature(), kind)
@@ -419,34 +419,34 @@ fn other_kind(func_id: FuncId, own: CoreKind, kind: CoreKind) -> String {
     defect.map(|defect| defect.tell_form(&signature).to_string()).unwrap_or_default()
 }
 
-fn given(arg: &Arg<'_>) -> Given {
+fn given(arg: &Arg<'_>) -> ArgumentValue {
     match arg {
-        Arg::Scalar(word) => Given::Word(*word),
-        Arg::BoundScalar(at) => Given::Bound(*at),
+        Arg::Scalar(word) => ArgumentValue::Word(*word),
+        Arg::BoundScalar(at) => ArgumentValue::Bound(*at),
         Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
-            Given::View(given_view(view))
+            ArgumentValue::View(given_view(view))
         }
     }
 }
 
-fn given_view(view: &TensorView<'_>) -> GivenView {
-    GivenView { base: view.base(), bytes: view.tensor_bytes(), address: view.address() }
+fn given_view(view: &TensorView<'_>) -> ArgumentView {
+    ArgumentView { base: view.base(), bytes: view.tensor_bytes(), address: view.address() }
 }
 
 /// An argument of a recording as a replay has it.
-fn bound(given: &Given, bindings: &Bindings<'_>) -> Given {
+fn bound(given: &ArgumentValue, bindings: &Bindings<'_>) -> ArgumentValue {
     match *given {
-        Given::Bound(at) => {
+        ArgumentValue::Bound(at) => {
             let word = usize::try_from(at).ok().and_then(|at| bindings.scalars.get(at));
             // A replay without it is refused.
-            Given::Word(word.copied().unwrap_or(0))
+            ArgumentValue::Word(word.copied().unwrap_or(0))
         }
-        Given::View(view) if view.base.0 & OF_RECORDED_HEAP == PLACEHOLDER => {
+        ArgumentValue::View(view) if view.base.0 & OF_RECORDED_HEAP == PLACEHOLDER => {
             let [_, at, ..] = view.base.0.to_le_bytes();
             let Some(tensor) = bindings.tensors.get(usize::from(at)) else { return *given };
             let tensor = given_view(tensor);
             let address = tensor.address.offset(view.address.0.wrapping_sub(view.base.0));
-            Given::View(GivenView { address, ..tensor })
+            ArgumentValue::View(ArgumentView { address, ..tensor })
         }
         _ => *given,
     }

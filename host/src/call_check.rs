@@ -1,9 +1,9 @@
 //! Whether the tasks of a host's graph, launches of a session, and the tasks of builder programs of this process (`builder_calls.rs`) call kernels with what
 //! these take.
 //!
-//! A kernel is trusted with its words, so that a zero in the place of an address, or more elements than an allocation has, would end the
+//! A kernel is trusted with its words, so that a zero instead of an address, or more elements than an allocation has, would end the
 //! process or overwrite the runtime. [`pto_graph::signature`] has the rules; this file knows the memory of a device. Transfers and tasks
-//! that bring the address of their code are not looked at: nobody but their author knows what they take.
+//! that bring the address of their code are not checked: only their author knows what they take.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,15 +75,15 @@ pub(crate) struct DeviceCall<'c> {
     pub(crate) words: &'c [u64],
     pub(crate) blocks: u32,
     pub(crate) memory: &'c Memory,
-    /// What a builder program says beside its words.
+    /// What a builder program says in addition to its words.
     pub(crate) builder: Option<OfBuilder<'c>>,
 }
 
-/// What a builder program says of a call beside its words.
+/// What a builder program says of a call in addition to its words.
 #[derive(Clone, Copy)]
 pub(crate) struct OfBuilder<'c> {
     /// The arguments, as many as there are words.
-    pub(crate) given: &'c [Given],
+    pub(crate) given: &'c [ArgumentValue],
     /// Tensors on the heap of the run.
     pub(crate) heap: &'c Heap,
     /// Whether a replay gives the numbers.
@@ -92,18 +92,18 @@ pub(crate) struct OfBuilder<'c> {
 
 /// An argument of a task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Given {
+pub(crate) enum ArgumentValue {
     /// A word.
     Word(u64),
     /// The word that a replay gives.
     Bound(u32),
     /// A tensor.
-    View(GivenView),
+    View(ArgumentView),
 }
 
 /// A tensor that is an argument.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GivenView {
+pub(crate) struct ArgumentView {
     /// Its first byte.
     pub(crate) base: GmAddr,
     /// Its bytes.
@@ -140,10 +140,10 @@ impl DeviceCall<'_> {
         signature.check(kind, self).map_err(|defect| defect.tell(signature, self).to_string())
     }
 
-    fn view(&self, at: usize) -> Option<&GivenView> {
+    fn view(&self, at: usize) -> Option<&ArgumentView> {
         match self.builder?.given.get(at)? {
-            Given::View(view) => Some(view),
-            Given::Word(_) | Given::Bound(_) => None,
+            ArgumentValue::View(view) => Some(view),
+            ArgumentValue::Word(_) | ArgumentValue::Bound(_) => None,
         }
     }
 
@@ -158,7 +158,7 @@ impl DeviceCall<'_> {
     }
 
     /// Where a tensor begins, and how many bytes of it are there.
-    fn tensor(&self, view: &GivenView) -> Option<(GmAddr, u64)> {
+    fn tensor(&self, view: &ArgumentView) -> Option<(GmAddr, u64)> {
         if view.base.0 & PLACEHOLDER == PLACEHOLDER {
             // Of a recording: it has its memory in a replay.
             return Some((view.base, view.bytes));

@@ -73,7 +73,7 @@ pub(crate) fn find(edges: Edges<'_>) -> Option<Cycle> {
     Some(Cycle::from_walk(walk(&next, start)))
 }
 
-/// Consumers of each task that are left when all tasks outside and behind cycles are taken away.
+/// Consumers of each task that are left when all tasks outside and downstream of cycles are taken away.
 fn consumers_left(edges: Edges<'_>) -> Vec<u32> {
     let mut consumers = vec![0_u32; edges.task_count()];
     for &producer in edges.producers {
@@ -95,15 +95,15 @@ fn consumers_left(edges: Edges<'_>) -> Vec<u32> {
 
 /// The part of the walk along `next` that repeats.
 fn walk(next: &[u32], start: usize) -> Vec<u32> {
-    let mut place = vec![usize::MAX; next.len()];
+    let mut position = vec![usize::MAX; next.len()];
     let mut path = Vec::new();
     let mut task = start;
-    while place[task] == usize::MAX {
-        place[task] = path.len();
+    while position[task] == usize::MAX {
+        position[task] = path.len();
         path.push(index(task));
         task = next[task] as usize;
     }
-    path.split_off(place[task])
+    path.split_off(position[task])
 }
 
 fn index(task: usize) -> u32 {
@@ -120,12 +120,12 @@ pub(crate) fn among(edges: &[(u32, u32)]) -> Option<Cycle> {
     let mut producers = Vec::new();
     for task in &tasks {
         let of_task = edges.iter().filter(|(_, consumer)| consumer == task);
-        let place = |producer: &u32| tasks.binary_search(producer).map(index).ok();
-        producers.extend(of_task.filter_map(|(producer, _)| place(producer)));
+        let position = |producer: &u32| tasks.binary_search(producer).map(index).ok();
+        producers.extend(of_task.filter_map(|(producer, _)| position(producer)));
         starts.push(producers.len());
     }
     let found = find(Edges { starts: &starts, producers: &producers })?;
-    Some(Cycle::from_walk(found.tasks.iter().map(|place| tasks[*place as usize]).collect()))
+    Some(Cycle::from_walk(found.tasks.iter().map(|at| tasks[*at as usize]).collect()))
 }
 
 #[cfg(test)]

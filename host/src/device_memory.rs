@@ -38,8 +38,8 @@ impl DeviceMemory {
         self.0.alloc(bytes, Owner::User)
     }
 
-    /// Frees what [`DeviceMemory::alloc`] or [`Device::alloc`] returned. It is nobody's at once; where a run is on, it can be
-    /// allocated again when that run has ended.
+    /// Frees what [`DeviceMemory::alloc`] or [`Device::alloc`] returned. It is invalid at once; during a run, it can be
+    /// allocated again only when that run has ended.
     ///
     /// # Errors
     /// `DoubleFree`, `ForeignPointer`.

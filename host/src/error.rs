@@ -8,10 +8,10 @@ use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use pto_abi::{Fault, FuncId, GmAddr};
 use pto_aicore_kernels::LIBRARY;
 
+use crate::address_state::AddressState;
 use crate::cycle::Cycle;
 use crate::debug_as_display::debug_as_display;
 use crate::fault_report::FaultReport;
-use crate::place::Place;
 
 /// An error of the host library.
 #[derive(thiserror::Error)]
@@ -121,25 +121,25 @@ pub enum Error {
     },
 
     /// An address is freed that no allocation starts at.
-    #[error("{address} is not the start of an allocation; it is {place}: free what alloc returned")]
+    #[error("{address} is not the start of an allocation; it is {state}: free what alloc returned")]
     ForeignPointer {
         /// The address.
         address: GmAddr,
-        /// What stands there.
-        place: Place,
+        /// What the address is.
+        state: AddressState,
     },
 
     /// A copy that does not lie in one live allocation.
     #[error(
-        "a copy of {bytes} bytes at {address}, which is {place}, leaves its allocation: check the range"
+        "a copy of {bytes} bytes at {address}, which is {state}, leaves its allocation: check the range"
     )]
     CopyOutOfRange {
         /// First address of the device's side.
         address: GmAddr,
         /// Size of the copy.
         bytes: u64,
-        /// What stands there.
-        place: Place,
+        /// What the address is.
+        state: AddressState,
     },
 
     /// A kernel name that the library does not have.
@@ -193,7 +193,7 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// The thread that tells how far the run is cannot be had.
+    /// The thread that reports the progress of the run cannot be started.
     #[error(
         "no thread could be started to watch the run ({source}): end other threads of this process, or run unwatched"
     )]
@@ -426,7 +426,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn what_main_returns_is_told_in_sentences() {
+    fn what_main_returns_is_shown_in_sentences() {
         assert_eq!(format!("{:?}", Error::ZeroSize), Error::ZeroSize.to_string());
         let error = SessionError::Device(Arc::new(Error::ZeroSize));
         assert_eq!(

@@ -69,11 +69,11 @@ impl FaultReport {
     ) -> Self {
         let mut sentences = vec![fault.to_string()];
         match &epitaph {
-            Some(epitaph) => tell(epitaph, fault, context, &mut sentences),
+            Some(epitaph) => describe(epitaph, fault, context, &mut sentences),
             None => sentences.push("The firmware did not say more about the fault.".to_owned()),
         }
         if fault == Fault::BUILD_NO_BUILDER {
-            sentences.push(tell_builders(context));
+            sentences.push(describe_builders(context));
         }
         if arena_lost {
             sentences.push(
@@ -118,28 +118,28 @@ impl fmt::Display for FaultReport {
     }
 }
 
-fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<String>) {
+fn describe(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<String>) {
     if epitaph.fault != fault.code()
         && let Some(other) = Fault::from_code(epitaph.fault)
     {
         to.push(format!("What follows is about another fault: {other}"));
     }
-    to.push(tell_who(epitaph));
+    to.push(describe_who(epitaph));
     match epitaph.ring {
-        0 => to.extend(tell_detail(epitaph)),
-        ring => to.push(tell_ring(epitaph, ring as usize - 1)),
+        0 => to.extend(describe_detail(epitaph)),
+        ring => to.push(describe_ring(epitaph, ring as usize - 1)),
     }
     if let Some(argument) = epitaph.argument.checked_sub(1) {
         to.push(format!("It concerns argument {argument} (counted from 0)."));
     }
-    to.extend(tell_task(epitaph, context));
-    to.extend(tell_part(epitaph, context.workers));
-    to.extend(tell_core(epitaph, context.workers));
-    to.push(tell_progress(epitaph));
-    tell_blocked(epitaph, to);
+    to.extend(describe_task(epitaph, context));
+    to.extend(describe_part(epitaph, context.workers));
+    to.extend(describe_core(epitaph, context.workers));
+    to.push(describe_progress(epitaph));
+    describe_blocked(epitaph, to);
 }
 
-fn tell_who(epitaph: &Epitaph) -> String {
+fn describe_who(epitaph: &Epitaph) -> String {
     let who = match epitaph.instance {
         NOBODY => "The machine raised it".to_owned(),
         instance => format!("AICPU instance {instance} raised it"),
@@ -154,7 +154,7 @@ fn tell_who(epitaph: &Epitaph) -> String {
     }
 }
 
-fn tell_detail(epitaph: &Epitaph) -> Option<String> {
+fn describe_detail(epitaph: &Epitaph) -> Option<String> {
     let [found, expected] = epitaph.detail;
     let fault = Fault::from_code(epitaph.fault)?;
     match (fault, fault.subsystem()) {
@@ -163,7 +163,7 @@ fn tell_detail(epitaph: &Epitaph) -> Option<String> {
             "{expected} events were written to its trace ring, and {found} of them were read."
         )),
         (Fault::BUILD_GM_RANGE, _) => Some(format!("It read at {found:#x}.")),
-        // `tell_builders` and `tell_progress` say it better.
+        // `describe_builders` and `describe_progress` say it better.
         (Fault::BUILD_NO_BUILDER, _) | (_, "STALL") => None,
         _ if epitaph.detail == [0, 0] => None,
         _ if expected == 0 => Some(format!("Found {found} ({found:#x}).")),
@@ -173,7 +173,7 @@ fn tell_detail(epitaph: &Epitaph) -> Option<String> {
     }
 }
 
-fn tell_ring(epitaph: &Epitaph, index: usize) -> String {
+fn describe_ring(epitaph: &Epitaph, index: usize) -> String {
     let [in_use, suffices] = epitaph.detail;
     let (name, unit) = (ring_name(index), ring_unit(index));
     let scope = match epitaph.scope {
@@ -185,8 +185,8 @@ fn tell_ring(epitaph: &Epitaph, index: usize) -> String {
     )
 }
 
-fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
-    let kernel = tell_kernel(epitaph, context.kernel_name);
+fn describe_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
+    let kernel = describe_kernel(epitaph, context.kernel_name);
     match (epitaph.task == TaskId::NONE, kernel) {
         (true, None) => None,
         (true, Some(kernel)) => Some(format!("It concerns {kernel}.")),
@@ -195,7 +195,7 @@ fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
     }
 }
 
-fn tell_kernel(
+fn describe_kernel(
     epitaph: &Epitaph,
     kernel_name: &dyn Fn(FuncId) -> Option<String>,
 ) -> Option<String> {
@@ -204,16 +204,16 @@ fn tell_kernel(
     }
     let name = u16::try_from(epitaph.func_id).ok().and_then(|id| kernel_name(FuncId(id)));
     let name = name.map_or("an unregistered kernel".to_owned(), |name| format!("kernel {name}"));
-    let place = match epitaph.kernel {
+    let address = match epitaph.kernel {
         // A chain has no code of its own.
         address if address == 0 || address == CHAIN_KERNEL.0 => String::new(),
         address => format!(" at {}", GmAddr(address)),
     };
-    Some(format!("{name} (func id {}){place}", epitaph.func_id))
+    Some(format!("{name} (func id {}){address}", epitaph.func_id))
 }
 
 /// Which kernel of a chain a core was in, when that is what the epitaph names.
-pub(crate) fn tell_chain(
+pub(crate) fn describe_chain(
     arena: &Arena<'_>,
     epitaph: &Epitaph,
     kernel_name: &dyn Fn(FuncId) -> Option<String>,
@@ -232,7 +232,7 @@ pub(crate) fn tell_chain(
     ))
 }
 
-fn tell_part(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
+fn describe_part(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
     let BlockContext { block, blocks, lane } =
         (epitaph.part != 0).then(|| BlockContext::of(epitaph.part))?;
     let entry = usize::try_from(epitaph.core).ok().and_then(|core| workers.get(core));
@@ -246,7 +246,7 @@ fn tell_part(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
     ))
 }
 
-fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
+fn describe_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
     if epitaph.core == NOBODY {
         return None;
     }
@@ -266,7 +266,7 @@ fn kind_of(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<CoreKind> {
     CoreKind::try_from(u8::try_from(entry.kind).ok()?).ok()
 }
 
-fn tell_progress(epitaph: &Epitaph) -> String {
+fn describe_progress(epitaph: &Epitaph) -> String {
     let Epitaph { added, published, completed, ready, busy_cores, .. } = epitaph;
     let shaped = match epitaph.shaped {
         0 => String::new(),
@@ -284,7 +284,7 @@ fn tell_progress(epitaph: &Epitaph) -> String {
     )
 }
 
-fn tell_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
+fn describe_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
     let named = named_blocked(epitaph);
     for blocked in named {
         let state = u8::try_from(blocked.producer_state).ok();
@@ -324,7 +324,7 @@ fn edges_of(epitaph: &Epitaph) -> Vec<(u32, u32)> {
     known.map(|blocked| (blocked.producer, blocked.task)).collect()
 }
 
-fn tell_builders(context: &Context<'_>) -> String {
+fn describe_builders(context: &Context<'_>) -> String {
     let asked = match context.builder {
         Some(name) => format!("The run asks for builder \"{name}\""),
         None => "The run names no builder".to_owned(),
@@ -344,7 +344,7 @@ mod tests {
     use pto_abi::runtime::{BlockedTask, Epitaph, NOBODY};
     use pto_abi::{Fault, FuncId, TaskId};
 
-    fn told(fault: Fault, epitaph: Option<Epitaph>) -> String {
+    fn text_of(fault: Fault, epitaph: Option<Epitaph>) -> String {
         let workers: Vec<_> = worker_table([1, 2]).collect();
         let context = Context {
             workers: &workers,
@@ -368,7 +368,7 @@ mod tests {
             added: 100,
             ..Epitaph::of(Fault::STALL_CORE)
         };
-        let text = told(Fault::STALL_CORE, Some(epitaph));
+        let text = text_of(Fault::STALL_CORE, Some(epitaph));
         for part in [
             "STALL_CORE 0x00060001: A task runs on a core for longer than the task budget.",
             "AICPU instance 2 raised it at 1.5ms of its clock. The cause had lasted for 60s.",
@@ -385,7 +385,7 @@ mod tests {
     fn a_part_is_named_by_block_and_core() {
         let part = BlockContext { block: 3, blocks: 8, lane: 1 }.word();
         let epitaph = Epitaph { core: 2, part, shaped: 4, ..Epitaph::of(Fault::STALL_CORE) };
-        let text = told(Fault::STALL_CORE, Some(epitaph));
+        let text = text_of(Fault::STALL_CORE, Some(epitaph));
         for part in [
             "the part of the second vector core in block 3 of 8 (counted from 0).",
             "for aiv, 4 by priority or for several cores; 0 cores are busy.",
@@ -393,7 +393,7 @@ mod tests {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
         let cube = Epitaph { core: 0, part: BlockContext::ONLY.word(), ..epitaph };
-        assert!(told(Fault::STALL_CORE, Some(cube)).contains("the cube core in block 0 of 1"));
+        assert!(text_of(Fault::STALL_CORE, Some(cube)).contains("the cube core in block 0 of 1"));
     }
 
     #[test]
@@ -408,7 +408,7 @@ mod tests {
             blocked(12, NOBODY, 1),
         ]);
         epitaph.blocked_count = 4;
-        let text = told(Fault::STALL_DEADLOCK, Some(epitaph));
+        let text = text_of(Fault::STALL_DEADLOCK, Some(epitaph));
         for part in [
             "Task 9 waits for 2 producers, one of them task 7 (published).",
             "Task 12 waits for 1 producer, and no edge leads to it: a lost edge.",
@@ -418,23 +418,23 @@ mod tests {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
         epitaph.blocked_count = 30;
-        assert!(told(Fault::STALL_DEADLOCK, Some(epitaph)).contains("14 more tasks wait"));
+        assert!(text_of(Fault::STALL_DEADLOCK, Some(epitaph)).contains("14 more tasks wait"));
     }
 
     #[test]
-    fn a_missing_builder_is_told_with_those_that_exist() {
-        let text = told(Fault::BUILD_NO_BUILDER, None);
+    fn a_missing_builder_is_reported_with_those_that_exist() {
+        let text = text_of(Fault::BUILD_NO_BUILDER, None);
         assert!(text.contains("builder \"tre\"; the firmware has: chain, tree."), "{text}");
         assert!(text.contains("did not say more"), "{text}");
     }
 
     #[test]
-    fn a_builders_code_and_a_refused_field_are_told() {
+    fn a_builders_code_and_a_refused_field_are_reported() {
         let failed =
             Epitaph { detail: [(-7_i64).cast_unsigned(), 0], ..Epitaph::of(Fault::BUILD_FAILED) };
-        assert!(told(Fault::BUILD_FAILED, Some(failed)).contains("The builder returned -7."));
+        assert!(text_of(Fault::BUILD_FAILED, Some(failed)).contains("The builder returned -7."));
         let field = Epitaph { detail: [17, 16], ..Epitaph::of(Fault::RUNTIME_AICPU_INSTANCES) };
-        let text = told(Fault::RUNTIME_AICPU_INSTANCES, Some(field));
+        let text = text_of(Fault::RUNTIME_AICPU_INSTANCES, Some(field));
         assert!(
             text.contains("Found 17 (0x11); expected was 16 (0x10), or at most that."),
             "{text}"
@@ -442,10 +442,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_codes_and_foreign_indices_are_told_too() {
+    fn unknown_codes_and_foreign_indices_are_reported_too() {
         let fault = Fault::from_code(0x00FF_0001).unwrap();
         let epitaph = Epitaph { core: 99, func_id: 700, ..Epitaph::of(Fault::CORE_NO_ANSWER) };
-        let text = told(fault, Some(epitaph));
+        let text = text_of(fault, Some(epitaph));
         assert!(text.contains("which this release does not know"), "{text}");
         assert!(text.contains("another fault: CORE_NO_ANSWER"), "{text}");
         assert!(text.contains("core 99, which the worker table does not hold."), "{text}");

@@ -16,8 +16,8 @@ use pto_abi::{GmAddr, GmWindow};
 
 #[cfg(feature = "a2a3")]
 use crate::a2a3::dma::Dma;
+use crate::address_state::AddressState;
 use crate::error::Error;
-use crate::place::Place;
 #[cfg(feature = "virt")]
 use crate::virt::memory::Ram;
 
@@ -185,7 +185,7 @@ impl Gm {
 }
 
 fn outside(address: GmAddr, bytes: u64) -> Error {
-    Error::CopyOutOfRange { address, bytes, place: Place::OutsideGm }
+    Error::CopyOutOfRange { address, bytes, state: AddressState::OutsideGm }
 }
 
 /// A page. A system with larger ones refuses what is not aligned to them.
@@ -232,8 +232,8 @@ impl Mapping {
         Ok(Self { start, bytes: length })
     }
 
-    /// Puts new pages of zeros, which take no memory before they are touched, in the place of those that lie in this range as a whole. Which they
-    /// are; `None`: that is not worth it, or the system refuses.
+    /// Replaces the whole pages of this range by new pages of zeros, which take no memory before they are touched. Returns the replaced range;
+    /// `None`: that is not worth it, or the system refuses.
     fn renew(&self, range: Range<u64>, large: u64) -> Option<Range<u64>> {
         let pages = range.start.next_multiple_of(PAGE)..range.end / PAGE * PAGE;
         let bytes = pages.end.checked_sub(pages.start).filter(|bytes| *bytes >= large)?;
@@ -241,11 +241,11 @@ impl Mapping {
             return None;
         }
         let (offset, length) = (usize::try_from(pages.start).ok()?, usize::try_from(bytes).ok()?);
-        let place = self.start.as_ptr().wrapping_add(offset).cast();
+        let first_page = self.start.as_ptr().wrapping_add(offset).cast();
         // Where the system refuses, such as for pages that are locked, the mapping is as before. Elsewhere than on Linux the call promises no zeros.
         #[cfg(target_os = "linux")]
         // SAFETY: the pages are of this mapping, which is private and anonymous, and hold plain bytes that the caller wants to be zeros.
-        let is_new = unsafe { libc::madvise(place, length, libc::MADV_DONTNEED) } == 0;
+        let is_new = unsafe { libc::madvise(first_page, length, libc::MADV_DONTNEED) } == 0;
         #[cfg(not(target_os = "linux"))]
         let is_new = false;
         is_new.then_some(pages)
@@ -260,14 +260,14 @@ impl Mapping {
         let (Ok(offset), Ok(length)) = (usize::try_from(start), usize::try_from(bytes)) else {
             return;
         };
-        let place = self.start.as_ptr().wrapping_add(offset);
+        let first_page = self.start.as_ptr().wrapping_add(offset);
         #[cfg(all(target_os = "linux", not(miri)))]
         if length > 0 {
             // SAFETY: the pages are of this mapping; their bytes stay as they are.
-            unsafe { libc::madvise(place.cast(), length, libc::MADV_HUGEPAGE) };
+            unsafe { libc::madvise(first_page.cast(), length, libc::MADV_HUGEPAGE) };
         }
         #[cfg(not(all(target_os = "linux", not(miri))))]
-        let _ = (place, length);
+        let _ = (first_page, length);
     }
 
     /// # Safety
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_range_is_zero_again_and_nothing_beside_it() {
+    fn a_large_range_is_zero_again_and_no_other_byte() {
         let gm = Gm::map(16 << 20).unwrap();
         let ones = vec![1_u8; 16 << 20];
         gm.write(gm.address(), &ones).unwrap();

@@ -37,7 +37,7 @@ pub struct GraphImage {
 #[derive(Clone)]
 enum Content {
     Bytes(Vec<u8>),
-    Parts(Parts),
+    Built(BuiltImage),
 }
 
 /// When the calls of an image were checked: what they are compared with has not changed since, unless one of these numbers has.
@@ -56,19 +56,19 @@ type TasksAndArgs<'i> = (Cow<'i, [ImageTask]>, Cow<'i, [u64]>);
 
 /// An image that a `HostGraph` has made, in the lists that it was built in.
 #[derive(Clone)]
-struct Parts {
+struct BuiltImage {
     header: GraphHeader,
     lists: GraphParts,
     spare: Spare,
 }
 
-impl Parts {
+impl BuiltImage {
     fn parts(&self) -> ImageParts<'_> {
         self.lists.image(GraphFlags::from_bits_retain(self.header.flags))
     }
 }
 
-impl Drop for Parts {
+impl Drop for BuiltImage {
     fn drop(&mut self) {
         self.spare.give(std::mem::take(&mut self.lists));
     }
@@ -87,7 +87,7 @@ impl GraphImage {
     /// Encodes a graph. The tasks' edges and arguments follow each other without gaps. `spare` gets the memory in the end.
     pub(crate) fn encode(flags: GraphFlags, lists: GraphParts, spare: Spare) -> Self {
         let header = lists.image(flags).header();
-        Self::of(Content::Parts(Parts { header, lists, spare }))
+        Self::of(Content::Built(BuiltImage { header, lists, spare }))
     }
 
     fn of(content: Content) -> Self {
@@ -106,7 +106,7 @@ impl GraphImage {
         let mut bytes = Vec::with_capacity(self.byte_count());
         match &self.content {
             Content::Bytes(image) => bytes.extend_from_slice(image),
-            Content::Parts(image) => {
+            Content::Built(image) => {
                 image.parts().put(&image.header, |part| bytes.extend_from_slice(part));
             }
         }
@@ -119,7 +119,7 @@ impl GraphImage {
         match &self.content {
             Content::Bytes(image) => image.len(),
             // It was built in this process' memory.
-            Content::Parts(image) => {
+            Content::Built(image) => {
                 usize::try_from(image.header.total_bytes).unwrap_or(usize::MAX)
             }
         }
@@ -130,15 +130,15 @@ impl GraphImage {
     pub(crate) fn write_to(&self, window: &GmWindow<'_>, offset: u64) -> Option<()> {
         match &self.content {
             Content::Bytes(image) => window.write_bytes(offset, image),
-            Content::Parts(image) => image.parts().write_to(&image.header, window, offset),
+            Content::Built(image) => image.parts().write_to(&image.header, window, offset),
         }
     }
 
-    /// The header as it stands, unchecked; zeros where the image is shorter.
+    /// The header as it is, unchecked; zeros where the image is shorter.
     #[must_use]
     pub fn header(&self) -> GraphHeader {
         match &self.content {
-            Content::Parts(image) => image.header,
+            Content::Built(image) => image.header,
             Content::Bytes(image) => {
                 let mut header = GraphHeader::zeroed();
                 let held = image.len().min(HEADER_BYTES);
@@ -201,7 +201,7 @@ impl GraphImage {
     /// Its tasks and their arguments; `None`: it contradicts itself.
     pub(crate) fn tasks(&self) -> Option<TasksAndArgs<'_>> {
         let image = match &self.content {
-            Content::Parts(Parts { lists, .. }) => {
+            Content::Built(BuiltImage { lists, .. }) => {
                 return Some((Cow::Borrowed(&lists.tasks), Cow::Borrowed(&lists.args)));
             }
             Content::Bytes(image) => image,
@@ -331,7 +331,7 @@ mod tests {
         GraphImage::from_bytes(bytes)
     }
 
-    /// A change behind the header, with the checksum that belongs to it.
+    /// A change after the header, with the checksum that belongs to it.
     fn damaged(change: impl FnOnce(&mut [u8])) -> GraphImage {
         let mut bytes = valid().to_bytes();
         change(&mut bytes[HEADER_BYTES..]);

@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 
 /// Which kernels are registered, and what each expects, without asking the device, which may be busy.
 ///
-/// A word is the core kind, from 1; behind that, from bit 8 on, the func id of the kernel in the library, from 1. Zero: there is no kernel.
+/// A word is the core kind, from 1, in the low byte, and from bit 8 on the func id of the kernel in the library, from 1. Zero: there is no kernel.
 pub(crate) struct KernelKinds(Vec<AtomicU32>);
 
 impl Default for KernelKinds {
@@ -26,15 +26,15 @@ impl KernelKinds {
         for (func_id, kernel) in kernels {
             kinds[func_id.index()] = word_of(kernel);
         }
-        for (place, kind) in self.0.iter().zip(kinds) {
-            place.store(kind, Ordering::Relaxed);
+        for (word, kind) in self.0.iter().zip(kinds) {
+            word.store(kind, Ordering::Relaxed);
         }
     }
 
     /// A kernel has come, or gone.
     pub(crate) fn set(&self, func_id: FuncId, kernel: Option<&Kernel>) {
-        if let Some(place) = self.0.get(func_id.index()) {
-            place.store(kernel.map_or(0, word_of), Ordering::Relaxed);
+        if let Some(word) = self.0.get(func_id.index()) {
+            word.store(kernel.map_or(0, word_of), Ordering::Relaxed);
         }
     }
 

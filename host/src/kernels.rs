@@ -115,10 +115,10 @@ impl KernelTable {
     ) -> Result<(), Error> {
         self.check_free(func_id, &kernel)?;
         let address = backend.kernel_address(&kernel)?;
-        let Some(place) = self.addresses.get_mut(func_id.index()) else {
+        let Some(entry) = self.addresses.get_mut(func_id.index()) else {
             return Err(Error::FuncIdLimit { func_id });
         };
-        *place = address.0;
+        *entry = address.0;
         self.version += 1;
         backend.name_kernel(address, func_id, kernel.name());
         self.kinds.set(func_id, Some(&kernel));
@@ -130,8 +130,8 @@ impl KernelTable {
         self.registered.remove(&func_id).ok_or(Error::FuncIdNotRegistered { func_id })?;
         self.kinds.set(func_id, None);
         self.version += 1;
-        if let Some(place) = self.addresses.get_mut(func_id.index()) {
-            *place = 0;
+        if let Some(entry) = self.addresses.get_mut(func_id.index()) {
+            *entry = 0;
         }
         Ok(())
     }

@@ -48,6 +48,7 @@
 
 #[cfg(feature = "a2a3")]
 pub mod a2a3;
+mod address_state;
 mod allocator;
 mod arena;
 mod backend;
@@ -82,7 +83,6 @@ mod logs;
 mod memory;
 mod of_process;
 mod options;
-mod place;
 mod progress;
 mod report;
 mod runs;
@@ -101,6 +101,7 @@ pub mod virt;
 pub mod whole_file;
 pub mod workload;
 
+pub use address_state::AddressState;
 #[cfg(feature = "a2a3")]
 pub use backend::A2a3Options;
 pub use backend::StartTimes;
@@ -122,7 +123,6 @@ pub use list_builder::{ListBuilder, RunList};
 pub use logs::LogMessage;
 pub use of_process::{OfProcess, OtherProcess};
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
-pub use place::Place;
 pub use progress::RunProgress;
 pub use report::RunReport;
 pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOptions};
@@ -142,7 +142,7 @@ pub use pto_abi::trace::WhenFull;
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
 /// What programs are written against: `GraphBuilder`, `StreamBuilder`, tasks and tensors.
 pub use pto_graph as graph;
-/// Kernels that go on behind their call, in virtual time.
+/// Kernels that go on after their call returns, in virtual time.
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::async_kernels;
 /// Virtual time: profiles, costs, injected faults, reports, campaigns.

@@ -59,14 +59,14 @@ impl LogReader {
 }
 
 /// A message that is being put together from its entries.
-struct Message {
+struct PartialMessage {
     first: LogText,
     bytes: Vec<u8>,
     /// Entries lost before it: the first of its own may be among them.
     lost: u64,
 }
 
-impl Message {
+impl PartialMessage {
     fn finish(self, instance: u32, end: &str) -> LogMessage {
         let text = String::from_utf8_lossy(&self.bytes);
         let start = match self.lost {
@@ -106,14 +106,14 @@ struct Open {
     instance: u32,
     /// Entries lost since the last message.
     lost: u64,
-    message: Option<Message>,
+    message: Option<PartialMessage>,
 }
 
 impl Open {
     /// Adds an entry; returns the message that it completes.
     fn add(&mut self, entry: &LogText) -> Option<LogMessage> {
         let lost = &mut self.lost;
-        let message = self.message.get_or_insert_with(|| Message {
+        let message = self.message.get_or_insert_with(|| PartialMessage {
             first: entry.clone(),
             bytes: Vec::new(),
             lost: std::mem::take(lost),

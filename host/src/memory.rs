@@ -11,7 +11,7 @@ use crate::allocator::{Allocator, Owner};
 use crate::error::Error;
 use crate::gm::{Gm, HUGE_ARENA, LARGE, LARGE_ARENA};
 use crate::runs::Runs;
-use crate::traffic::{TrafficCounters, Way};
+use crate::traffic::{TrafficCounters, TrafficKind};
 
 /// Memories of this process.
 static MEMORIES: AtomicU64 = AtomicU64::new(1);
@@ -41,8 +41,8 @@ pub(crate) struct RunHold {
 }
 
 impl RunHold {
-    /// Somebody of the run did not come back, and may write for ever: no memory that users have now, or have freed during the
-    /// run, is given to anybody else.
+    /// A core of the run did not come back, and may write for ever: no memory that users have now, or have freed during the
+    /// run, is allocated again.
     pub(crate) fn lose(self) {
         self.memory.lose_run(self.run);
     }
@@ -50,7 +50,7 @@ impl RunHold {
 
 impl Drop for RunHold {
     fn drop(&mut self) {
-        // Nobody knows what a run has left behind that ended with a panic of the host.
+        // After a panic of the host, cores of its run may still write.
         if std::thread::panicking() {
             self.memory.lose_run(self.run);
         } else {
@@ -109,7 +109,7 @@ impl Memory {
         if owner != Owner::User {
             return allocator.free(address, owner);
         }
-        // Relaxed: whoever runs a graph on memory that another thread frees meanwhile has no order between the two either.
+        // Relaxed: a run and a free of its memory on another thread are not ordered by the caller either.
         self.freed.fetch_add(1, Ordering::Relaxed);
         if !allocator.retire(address)? || runs.wait(address) {
             return Ok(());
@@ -165,18 +165,18 @@ impl Memory {
     /// Copies into one live allocation.
     pub(crate) fn copy_in(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
         self.check_user_range(to, from.len() as u64)?;
-        self.traffic.count(Way::ToDevice, from.len() as u64);
+        self.traffic.count(TrafficKind::ToDevice, from.len() as u64);
         self.gm.write(to, from)
     }
 
     /// Copies out of one live allocation.
     pub(crate) fn copy_out(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
         self.peek(from, to)?;
-        self.traffic.count(Way::ToHost, to.len() as u64);
+        self.traffic.count(TrafficKind::ToHost, to.len() as u64);
         Ok(())
     }
 
-    /// As [`copy_out`](Self::copy_out), beside the counters.
+    /// As [`copy_out`](Self::copy_out), without counting the copy.
     pub(crate) fn peek(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
         self.check_user_range(from, to.len() as u64)?;
         self.gm.read(from, to)

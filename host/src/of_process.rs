@@ -1,12 +1,12 @@
-//! Values that belong to the process that made them. A fork copies their memory and none of their threads: whoever waits for such a thread in
-//! the child waits for ever, and whoever ends it crashes.
+//! Values that belong to the process that made them. A fork copies their memory and none of their threads: in the child a wait for such a
+//! thread lasts for ever, and a join of it crashes.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A value of the process that made it. In a child of `fork` nobody gets it, and nothing happens when it is dropped.
+/// A value of the process that made it. In a child of `fork` it cannot be used, and nothing happens when it is dropped.
 pub struct OfProcess<T> {
     value: ManuallyDrop<T>,
     origin: Origin,
@@ -81,7 +81,7 @@ impl<T> OfProcess<T> {
     pub fn into_inner(self) -> Result<T, OtherProcess> {
         self.check()?;
         let mut whole = ManuallyDrop::new(self);
-        // SAFETY: the whole is not dropped, so nothing uses the value behind this.
+        // SAFETY: the whole is not dropped, so nothing uses the value after this.
         Ok(unsafe { ManuallyDrop::take(&mut whole.value) })
     }
 
@@ -96,7 +96,7 @@ impl<T> OfProcess<T> {
 impl<T> Drop for OfProcess<T> {
     fn drop(&mut self) {
         if self.is_here() {
-            // SAFETY: this is the only drop, and nothing uses the value behind it.
+            // SAFETY: this is the only drop, and nothing uses the value after it.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
     }
@@ -127,7 +127,7 @@ mod tests {
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;
-        // SAFETY: the place is writable.
+        // SAFETY: `status` is writable.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         status == 0
     }
@@ -138,11 +138,11 @@ mod tests {
         let mut value = OfProcess::new(Arc::clone(&shared));
         let process = std::process::id();
         assert!(in_a_child(move || {
-            let is_told = value.get().is_err_and(|other| other.process == process);
+            let names_process = value.get().is_err_and(|other| other.process == process);
             let is_refused = value.get_mut().is_err() && !value.is_here();
             let own = OfProcess::new(3);
             drop(value);
-            is_told && is_refused && Arc::strong_count(&shared) == 2 && own.get() == Ok(&3)
+            names_process && is_refused && Arc::strong_count(&shared) == 2 && own.get() == Ok(&3)
         }));
     }
 

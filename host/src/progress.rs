@@ -8,10 +8,10 @@ use pto_abi::arena::Arena;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU64, Ordering};
 
-/// How often a watcher is told.
+/// How often a watcher is called.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How far a run is. The counts lag behind: instances report when they are idle, or every few thousand tasks.
+/// How far a run is. The counts are late: instances report when they are idle, or every few thousand tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunProgress {
     /// Tasks added.
@@ -35,7 +35,7 @@ impl RunProgress {
     }
 }
 
-/// Calls `run`, and meanwhile tells `watch` how far the run on `arena` is.
+/// Calls `run`, and meanwhile calls `watch` with the progress of the run on `arena`.
 ///
 /// # Errors
 /// No thread can be started that watches; `run` was not called.

@@ -47,7 +47,7 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    /// The report of this run and of one behind it on the same device: what was done in both. Timelines are of single runs, and are left out.
+    /// The report of this run and of a later one on the same device: what was done in both. Timelines are of single runs, and are left out.
     #[must_use]
     pub fn and_then(self, later: Self) -> Self {
         let sum = |ours: [u64; CoreKind::COUNT], theirs: [u64; CoreKind::COUNT]| {

@@ -1,7 +1,7 @@
 //! The runs that are in progress, and the freed memory that waits for their end.
 //!
-//! A run is given addresses as plain words, so the host cannot tell which of them a kernel will touch. Memory that its user
-//! frees while runs are on therefore waits until the last of those runs has ended; only then it can be allocated again.
+//! A run is given addresses as plain words, so the host does not know which of them a kernel will touch. Memory that its user
+//! frees during runs therefore waits until the last of those runs has ended; only then it can be allocated again.
 //!
 //! ```text
 //! Memory::begin_run -> Runs::begin      a number that no other run has
@@ -16,9 +16,9 @@ use pto_abi::GmAddr;
 
 /// A block that waits.
 #[derive(Debug)]
-struct Waiting {
+struct PendingFree {
     address: GmAddr,
-    /// The newest run that was on when its user freed it.
+    /// The newest run that was in progress when its user freed it.
     newest_run: u64,
 }
 
@@ -27,7 +27,7 @@ struct Waiting {
 pub(crate) struct Runs {
     begun: u64,
     on: BTreeSet<u64>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingFree>,
 }
 
 impl Runs {
@@ -41,7 +41,7 @@ impl Runs {
     /// Notes that `address` waits for the runs that are on; `false`: there are none.
     pub(crate) fn wait(&mut self, address: GmAddr) -> bool {
         let Some(&newest_run) = self.on.last() else { return false };
-        self.waiting.push(Waiting { address, newest_run });
+        self.waiting.push(PendingFree { address, newest_run });
         true
     }
 
@@ -49,10 +49,10 @@ impl Runs {
     pub(crate) fn end(&mut self, run: u64) -> Vec<GmAddr> {
         self.on.remove(&run);
         let oldest = self.on.first().copied();
-        let is_free = |block: &Waiting| oldest.is_none_or(|oldest| block.newest_run < oldest);
+        let is_free = |block: &PendingFree| oldest.is_none_or(|oldest| block.newest_run < oldest);
         let (free, waiting) = self.waiting.drain(..).partition(is_free);
         self.waiting = waiting;
-        Vec::into_iter(free).map(|block: Waiting| block.address).collect()
+        Vec::into_iter(free).map(|block: PendingFree| block.address).collect()
     }
 
     /// Takes out the blocks that wait for this run, which never ends.

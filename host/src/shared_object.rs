@@ -1,5 +1,5 @@
-//! Whether a file is a whole shared object. Everybody who loads one asks here first (the library `libascendcl.so` compiles this file as well): the system's loader maps what the headers
-//! say, and the first read behind the end of a file that was cut off ends the process with SIGBUS.
+//! Whether a file is a whole shared object. Every load of one checks here first (the library `libascendcl.so` compiles this file as well): the system's loader maps what the headers
+//! say, and the first read after the end of a file that was cut off ends the process with SIGBUS.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -55,7 +55,7 @@ mod tests {
 
     /// A shared object that every process here has: the C library.
     fn libc() -> PathBuf {
-        let maps = std::fs::read_to_string("/proc/self/maps").expect("the kernel tells it");
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("the kernel has it");
         let line = maps.lines().find(|line| line.ends_with("/libc.so.6")).expect("it is loaded");
         line.split_whitespace().next_back().expect("its path").into()
     }
@@ -70,7 +70,7 @@ mod tests {
         }
     }
 
-    /// Without section headers the end of what is loaded is what tells.
+    /// Without section headers the end of the loaded segments decides.
     #[test]
     fn a_part_without_section_headers_does_not_pass() {
         let mut whole = std::fs::read(libc()).expect("a file");

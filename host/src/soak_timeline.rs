@@ -8,7 +8,7 @@ use pto_sim_shim::virtual_time::soak::{self, Scenario};
 
 use crate::trace;
 
-/// The timeline of the run of a scenario that has this number: 0 is the run with the scenario's trouble, 1 the one behind it. `None`: the graph does not fit an arena.
+/// The timeline of the run of a scenario that has this number: 0 is the run with the scenario's trouble, 1 the one after it. `None`: the graph does not fit an arena.
 #[must_use]
 pub fn soak_timeline(scenario: &Scenario, run: u32) -> Option<Trace> {
     let own = soak::OWN_KERNELS.iter().map(|(func_id, name)| (func_id.0, (*name).to_owned()));
@@ -22,7 +22,7 @@ pub fn soak_timeline(scenario: &Scenario, run: u32) -> Option<Trace> {
         ("profile", scenario.options.profile.name.clone()),
     ];
     soak::record(scenario, run, |recorded| {
-        let known = trace::Known {
+        let known = trace::TraceContext {
             cores: recorded.cores.clone(),
             kernels: &kernels,
             run: facts.map(|(name, fact)| (name.to_owned(), fact)).into(),

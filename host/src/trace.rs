@@ -104,7 +104,7 @@ pub(crate) fn read_while<R>(
     })
 }
 
-/// Reads until the run has ended. What is written after the last look stands in the rings.
+/// Reads until the run has ended. Events after the last look are still in the rings.
 fn read_until(ended: &Receiver<()>, mut rings: Vec<Ring>) -> Vec<Ring> {
     let mut pause = Duration::ZERO;
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
@@ -122,8 +122,8 @@ impl Ring {
         read
     }
 
-    /// Hands every event to `each`, the oldest first: those that were read while the ring was written, and those that stand in it still, which are copied
-    /// nowhere. How many there were, and how many are missing.
+    /// Hands every event to `each`, the oldest first: those that were read while the ring was written, and those that are still in it, without a
+    /// copy. Returns how many there were, and how many are missing.
     fn each(&self, mut each: impl FnMut(TracePoint, u8)) -> (u64, u64) {
         self.events.iter().for_each(|(event, lap)| each(*event, *lap));
         let mut read = self.events.len() as u64;
@@ -135,8 +135,8 @@ impl Ring {
     }
 }
 
-/// What drains the rings needs beside them.
-pub(crate) struct Known<'a> {
+/// What the drain of the rings needs in addition to them.
+pub(crate) struct TraceContext<'a> {
     pub(crate) cores: Vec<CoreKind>,
     pub(crate) kernels: &'a BTreeMap<u16, String>,
     pub(crate) run: BTreeMap<String, String>,
@@ -145,12 +145,16 @@ pub(crate) struct Known<'a> {
 }
 
 /// The timeline of a run that has ended, of whose rings `read` was read while it lasted; `None`: it was not traced.
-pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>) -> Option<Trace> {
+pub(crate) fn timeline(
+    arena: &Arena<'static>,
+    read: Vec<Ring>,
+    known: TraceContext<'_>,
+) -> Option<Trace> {
     let header = arena.trace_header(arena.regions()[region::TRACE])?;
-    let Known { cores, kernels, mut run, fault } = known;
+    let TraceContext { cores, kernels, mut run, fault } = known;
     let mut rings = read;
     if rings.is_empty() {
-        // Nobody has read them meanwhile. How full rings were treated is done with.
+        // They were not read during the run. The treatment of full rings no longer matters.
         rings = lanes(arena, WhenFull::default());
     }
     let mut collector = Collector::new(cores, header.instances);
@@ -162,7 +166,7 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
         collector.expect(tasks.len());
         add_tasks(tasks, lines.iter(), &mut collector);
     } else {
-        // Slots were used again: which tasks there were stands in the rings alone.
+        // Slots were used again: only the rings know the tasks.
         for ring in &rings {
             ring.each(|event, lap| collector.reused(&event, lap));
         }
@@ -203,7 +207,7 @@ fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
     instances.chain((0..header.cores).map(TraceOwner::Core))
 }
 
-/// Func id and kind stand in the tasks' own lines, kernels of parts in their block lines.
+/// Func id and kind are in the tasks' own lines, kernels of parts in their block lines.
 fn add_tasks<'t>(
     tasks: impl Iterator<Item = &'t Task>,
     mut lines: impl Iterator<Item = &'t BlockLine>,

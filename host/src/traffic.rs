@@ -11,37 +11,37 @@ pub struct Traffic {
     pub to_device_bytes: u64,
     /// From the device to the host.
     pub to_host_bytes: u64,
-    /// From one place of the device to another.
+    /// From one address of the device to another.
     pub on_device_bytes: u64,
     /// Filled with one byte.
     pub filled_bytes: u64,
 }
 
-/// Which way bytes went.
+/// Where bytes went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TrafficKind {
     ToDevice,
     ToHost,
     OnDevice,
     Filled,
 }
 
-/// The counters, by way.
+/// The counters, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct TrafficCounters([AtomicU64; 4]);
 
 impl TrafficCounters {
-    pub(crate) fn count(&self, way: Way, bytes: u64) {
-        self.0[way as usize].fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn count(&self, kind: TrafficKind, bytes: u64) {
+        self.0[kind as usize].fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn read(&self) -> Traffic {
-        let of = |way: Way| self.0[way as usize].load(Ordering::Relaxed);
+        let of = |kind: TrafficKind| self.0[kind as usize].load(Ordering::Relaxed);
         Traffic {
-            to_device_bytes: of(Way::ToDevice),
-            to_host_bytes: of(Way::ToHost),
-            on_device_bytes: of(Way::OnDevice),
-            filled_bytes: of(Way::Filled),
+            to_device_bytes: of(TrafficKind::ToDevice),
+            to_host_bytes: of(TrafficKind::ToHost),
+            on_device_bytes: of(TrafficKind::OnDevice),
+            filled_bytes: of(TrafficKind::Filled),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all. A file is written beside its place and renamed, so that what was there before stays until the
+//! Files that are written whole or not at all. A file is written to the same folder and renamed, so that what was there before stays until the
 //! new one is complete.
 
 use std::fs::{self, File};
@@ -18,14 +18,14 @@ pub fn write_whole(
     if is_special(&target) {
         return fill(&mut File::options().write(true).open(&target)?, body);
     }
-    let mut new = NewFile::beside(&target)?;
+    let mut new = NewFile::next_to(&target)?;
     fill(&mut new.file, body)?;
     // A file that is there keeps who may read it.
     if let Ok(there) = fs::metadata(&target) {
         new.file.set_permissions(there.permissions())?;
     }
     fs::rename(&new.path, &target)?;
-    new.is_in_place = true;
+    new.is_renamed = true;
     Ok(())
 }
 
@@ -38,7 +38,7 @@ pub fn check_whole(path: &Path) -> Result<()> {
     match is_special(&target) {
         true => Ok(()),
         // Removed again at once.
-        false => NewFile::beside(&target).map(drop),
+        false => NewFile::next_to(&target).map(drop),
     }
 }
 
@@ -48,23 +48,23 @@ fn fill(file: &mut File, body: impl FnOnce(&mut BufWriter<&mut File>) -> Result<
     to.flush()
 }
 
-/// A file beside its place, which is removed unless it is put there.
+/// A new file in the folder of its target, which is removed unless it is renamed.
 struct NewFile {
     file: File,
     path: PathBuf,
-    is_in_place: bool,
+    is_renamed: bool,
 }
 
 impl NewFile {
     /// A file in the same folder, with the rights of a file that is simply created.
-    fn beside(target: &Path) -> Result<Self> {
+    fn next_to(target: &Path) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let name = format!(".pto-{}-{number}.new", std::process::id());
             let path = folder_of(target).join(name);
             match File::create_new(&path) {
-                Ok(file) => return Ok(Self { file, path, is_in_place: false }),
+                Ok(file) => return Ok(Self { file, path, is_renamed: false }),
                 // Left by a process that ended, and had this number.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -75,7 +75,7 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if !self.is_in_place {
+        if !self.is_renamed {
             // What cannot be removed takes a little room, no more.
             let _ = fs::remove_file(&self.path);
         }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(fs::read(&path).expect("it is there"), b"third");
     }
 
-    /// What does not fit is told, also where all of it waits in a buffer until the end.
+    /// Bytes that do not fit are an error, also if all of them wait in a buffer until the end.
     #[test]
     fn a_full_device_is_an_error() {
         let full = write_whole(Path::new("/dev/full"), |to| to.write_all(b"a few bytes"));

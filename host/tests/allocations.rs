@@ -41,8 +41,8 @@ fn session() -> Session {
     device.session(SessionOptions { run, linger, ..SessionOptions::default() }).unwrap()
 }
 
-/// How often `work` allocates: the least of several times. What the host keeps for commands has as much room as was ever needed, so that it grows now and then, when the
-/// service is further behind than it ever was.
+/// How often `work` allocates: the least of several times. The host's queue of command objects grows only when the service is later
+/// than it ever was.
 fn allocations(mut work: impl FnMut()) -> u64 {
     let once = || {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
@@ -52,7 +52,7 @@ fn allocations(mut work: impl FnMut()) -> u64 {
     std::iter::repeat_with(once).take(8).min().unwrap_or(u64::MAX)
 }
 
-/// One test: another one beside it would be counted as well.
+/// One test: a concurrent one would be counted as well.
 #[test]
 fn launches_and_recordings_allocate_nothing() {
     let session = session();

@@ -12,7 +12,7 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 use pto_abi::sync::{AtomicU64, Ordering};
 
 use self::limits::WaitLimits;
-use self::table::{Entry, StreamTable};
+use self::table::{StreamTable, TableStream};
 use crate::{explore, spawn};
 
 /// A state, and who waits for a change of it.
@@ -54,8 +54,8 @@ struct StreamEntry {
     is_closed: bool,
 }
 
-impl Entry for StreamEntry {
-    fn place(&self) -> usize {
+impl TableStream for StreamEntry {
+    fn slot(&self) -> usize {
         self.place
     }
 
@@ -88,10 +88,10 @@ fn looked_first(table: &Table) -> Option<StreamEntry> {
 
 fn check(table: &Table, opened: &[Option<StreamEntry>]) {
     let table = table.lock();
-    let mut slots: Vec<_> = table.live().iter().map(Entry::place).collect();
-    slots.sort_unstable();
-    slots.dedup();
-    assert_eq!(slots.len(), table.live().len(), "two streams have one slot");
+    let mut places: Vec<_> = table.live().iter().map(TableStream::slot).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), table.live().len(), "two streams have one place");
     let lost = opened.iter().flatten().find(|stream| !table.live().contains(stream));
     assert_eq!(lost, None, "a stream is not in the table");
 }

@@ -34,7 +34,7 @@ use crate::tensor::{RawView, TensorView};
 use crate::tensor_task::{Arg, TensorTask};
 
 #[cfg(feature = "alloc")]
-pub use write::{ListedTask, in_order, words};
+pub use write::{ListedArg, ListedTask, in_order, words};
 
 /// Words in front of the ids.
 pub const HEAD: u32 = 1;

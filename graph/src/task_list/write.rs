@@ -10,8 +10,11 @@ use super::{IN, IN_OUT, OUT, WORD};
 use crate::owned::{OwnedArg, OwnedTask};
 use crate::tensor::TensorView;
 
+/// An argument of a task of a list.
+pub type ListedArg = OwnedArg<TensorView<'static>>;
+
 /// A task of a list.
-pub type ListedTask = OwnedTask<FuncId, OwnedArg<TensorView<'static>>, TensorView<'static>>;
+pub type ListedTask = OwnedTask<FuncId, ListedArg, TensorView<'static>>;
 
 /// The tasks in an order in which each follows its producers, and otherwise in their own order. Tasks with views stay in the order in which they
 /// were added, from which the device derives edges. `None`: tasks wait for each other.

@@ -20,7 +20,7 @@ struct Submitted {
     done: Event,
 }
 
-/// Submits everything that a request needs, in a stream of its own, and returns at once. Memory of the device is dropped behind the last command: the session
+/// Submits everything that a request needs, in a stream of its own, and returns at once. Memory of the device is dropped after the last submission: the session
 /// keeps it until that command is over.
 fn submit(session: &Session, input: &[f32]) -> Result<Submitted, SessionError> {
     let (stream, done) = (session.stream()?, session.event()?);

@@ -29,7 +29,7 @@ use crate::a2a3::limits::USUAL_RUN;
 use crate::a2a3::port::Port;
 use crate::a2a3::run::Ready;
 use crate::allocator::Owner;
-use crate::backend::{Backend, Landing};
+use crate::backend::{Backend, RunOutcome};
 use crate::error::Error;
 use crate::fw::{FlashDevice, Image, ImageKind, Machine, Tracing};
 use crate::gm::Gm;
@@ -315,7 +315,7 @@ impl Backend for A2a3 {
         self.kernels.all()
     }
 
-    fn run(&mut self, arena: Arena<'static>) -> Landing {
+    fn run(&mut self, arena: Arena<'static>) -> RunOutcome {
         let start = Instant::now();
         self.post_mortem.clear();
         let landed = self.launch(&arena);
@@ -331,7 +331,7 @@ impl Backend for A2a3 {
                 }
             }
         }
-        Landing { fault: arena.fault().first(), makespan, arena_lost: false }
+        RunOutcome { fault: arena.fault().first(), makespan, arena_lost: false }
     }
 
     fn release(&mut self) -> bool {

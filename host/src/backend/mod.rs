@@ -49,7 +49,7 @@ use crate::kernel::Kernel;
 
 /// What became of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Landing {
+pub(crate) struct RunOutcome {
     /// The first fault.
     pub(crate) fault: Option<Fault>,
     /// From the launch to the last instance's return.
@@ -85,8 +85,8 @@ pub(crate) trait Backend: Send {
     /// The names of the builder programs in its firmware.
     fn builders(&self) -> Vec<String>;
 
-    /// Whether its firmware runs builders beside plans, in one launch (`sim-shim/src/builders/concurrent.rs`).
-    fn runs_builders_beside(&self) -> bool {
+    /// Whether builders of its firmware share a launch with plans (`sim-shim/src/builders/concurrent.rs`).
+    fn shares_launches_with_builders(&self) -> bool {
         false
     }
 
@@ -131,13 +131,13 @@ pub(crate) trait Backend: Send {
         None
     }
 
-    /// What its kernels are expected to cost: as the model of the library says, where nobody has said otherwise.
+    /// What its kernels are expected to cost: by default as the model of the library says.
     #[cfg(feature = "sim")]
     fn kernel_costs(&self) -> KernelCosts {
         KernelCosts::Library { fallback: 0 }
     }
 
-    /// How long a launch may take where nobody says so; `None`: as long as it likes.
+    /// How long a launch may take by default; `None`: there is no limit.
     fn launch_limit(&self) -> Option<Duration> {
         None
     }
@@ -153,13 +153,13 @@ pub(crate) trait Backend: Send {
     }
 
     /// Runs a prepared arena, and returns when every instance has returned or was given up.
-    fn run(&mut self, arena: Arena<'static>) -> Landing;
+    fn run(&mut self, arena: Arena<'static>) -> RunOutcome;
 
     /// Makes the cores let go of the arena of the last run, in which they stay in service after a run without a
     /// fault. Called before that arena is given up. `false`: a core did not come back; as `arena_lost`.
     fn release(&mut self) -> bool;
 
-    /// Replaces everything that a lost arena may have taken with it. `true`: nobody is left who could write to GM.
+    /// Replaces everything that a lost arena may have taken with it. `true`: no core is left that could write to GM.
     fn renew(&mut self) -> bool;
 
     /// What the machine itself says of the fault of the last run.
@@ -181,7 +181,7 @@ pub(crate) trait Backend: Send {
 
     /// Makes it a rank of a group in virtual time; `false`: it does not run in virtual time.
     #[cfg(feature = "sim")]
-    fn seat(&mut self, _seat: NetEndpoint) -> bool {
+    fn join_network(&mut self, _seat: NetEndpoint) -> bool {
         false
     }
 
@@ -198,14 +198,14 @@ pub(crate) trait Backend: Send {
 
 #[cfg(test)]
 pub(crate) mod fake {
-    //! A backend that does what a test tells it.
+    //! A backend whose runs a test defines.
 
     use std::time::Duration;
 
     use pto_abi::GmAddr;
     use pto_abi::arena::Arena;
 
-    use super::{Backend, Landing};
+    use super::{Backend, RunOutcome};
     use crate::error::Error;
     use crate::kernel::Kernel;
     use crate::kernel::KernelCode;
@@ -224,10 +224,10 @@ pub(crate) mod fake {
         }
     }
 
-    pub(crate) const SUCCESS: Landing =
-        Landing { fault: None, makespan: Duration::from_millis(2), arena_lost: false };
+    pub(crate) const SUCCESS: RunOutcome =
+        RunOutcome { fault: None, makespan: Duration::from_millis(2), arena_lost: false };
 
-    impl<F: FnMut(Arena<'static>, u32) -> Landing + Send> Backend for Fake<F> {
+    impl<F: FnMut(Arena<'static>, u32) -> RunOutcome + Send> Backend for Fake<F> {
         fn name(&self) -> &'static str {
             "fake"
         }
@@ -245,7 +245,7 @@ pub(crate) mod fake {
             }
         }
 
-        fn run(&mut self, arena: Arena<'static>) -> Landing {
+        fn run(&mut self, arena: Arena<'static>) -> RunOutcome {
             (self.play)(arena, self.renewed)
         }
 

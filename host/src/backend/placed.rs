@@ -13,7 +13,7 @@ use crate::kernel::KernelCode;
 use crate::memory::Memory;
 
 /// A kernel in GM.
-struct Placed {
+struct PlacedKernel {
     name: String,
     kind: CoreKind,
     address: GmAddr,
@@ -22,7 +22,7 @@ struct Placed {
 /// All kernels of a blob.
 pub(crate) struct PlacedKernels {
     start: GmAddr,
-    kernels: BTreeMap<u32, Placed>,
+    kernels: BTreeMap<u32, PlacedKernel>,
 }
 
 impl PlacedKernels {
@@ -34,14 +34,14 @@ impl PlacedKernels {
         let block = memory.alloc(room, Owner::Runtime)?;
         let start = GmAddr(block.0.next_multiple_of(PAGE_BYTES));
         memory.gm().write(start, &blob.bytes)?;
-        let place = |kernel: &BlobKernel| {
+        let placed = |kernel: &BlobKernel| {
             let (name, kind) = (kernel.name.clone(), kernel.kind);
-            (kernel.func_id, Placed { name, kind, address: start.offset(kernel.offset) })
+            (kernel.func_id, PlacedKernel { name, kind, address: start.offset(kernel.offset) })
         };
-        Ok(Self { start, kernels: blob.kernels.iter().map(place).collect() })
+        Ok(Self { start, kernels: blob.kernels.iter().map(placed).collect() })
     }
 
-    /// Copies the same blob to the same place, after the memory was lost.
+    /// Copies the same blob to the same address, after the memory was lost.
     #[cfg(feature = "a2a3")]
     pub(crate) fn write_again(&self, memory: &Memory, image: &Image) -> Result<(), Error> {
         memory.gm().write(self.start, &code_of(image)?.bytes)
@@ -72,7 +72,7 @@ impl PlacedKernels {
 
     /// Func id and kernel of each.
     pub(crate) fn all(&self) -> Vec<(FuncId, Kernel)> {
-        let kernel = |(func_id, placed): (&u32, &Placed)| {
+        let kernel = |(func_id, placed): (&u32, &PlacedKernel)| {
             // What an image says is checked when it is read: func ids are below the limit.
             let func_id = FuncId(u16::try_from(*func_id).unwrap_or(u16::MAX));
             (func_id, Kernel::flashed(placed.name.clone(), placed.kind))

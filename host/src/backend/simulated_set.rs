@@ -1,5 +1,5 @@
-//! The sets of builders that a simulated device has in its firmware. Most stand behind a table of functions, around which the simulator's crate
-//! compiles the firmware once; for a set whose calls are measured, a firmware of its own is compiled.
+//! The sets of builders that a simulated device has in its firmware. Most are called through a table of functions, so that the simulator's
+//! crate compiles the firmware once; for a set whose calls are measured, a firmware of its own is compiled.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ type Built = Option<Result<(), BuildError>>;
 
 /// A set of programs that the firmware of a simulated device is made with.
 pub(crate) trait SimulatedSet: Clone + Send + 'static {
-    /// Whether the firmware runs builders beside plans.
-    const RUNS_BUILDERS_BESIDE: bool;
+    /// Whether builders of the firmware share a launch with plans.
+    const SHARES_LAUNCHES: bool;
 
     /// A machine with this firmware, as [`SimulatedMachine::new`] makes it.
     fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> SimulatedMachine;
 }
 
 impl SimulatedSet for AnyBuilders {
-    const RUNS_BUILDERS_BESIDE: bool = true;
+    const SHARES_LAUNCHES: bool = true;
 
     fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> SimulatedMachine {
         SimulatedMachine::of_any(hosting, memory, self)
     }
 }
 
-/// One set of builders for all machines that a device uses in its life, which the firmware is compiled around, for who measures what
-/// a builder's calls cost.
+/// One set of builders for all machines that a device uses in its life. The firmware is compiled for it, so that the costs of a builder's
+/// calls can be measured.
 pub(crate) struct CompiledIn<B>(Arc<B>);
 
 impl<B: BuilderSet> CompiledIn<B> {
@@ -37,7 +37,7 @@ impl<B: BuilderSet> CompiledIn<B> {
 }
 
 impl<B: BuilderSet> SimulatedSet for CompiledIn<B> {
-    const RUNS_BUILDERS_BESIDE: bool = false;
+    const SHARES_LAUNCHES: bool = false;
 
     fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> SimulatedMachine {
         SimulatedMachine::new(hosting, memory, self)

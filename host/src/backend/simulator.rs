@@ -12,7 +12,7 @@ use pto_sim_shim::virtual_time::{FastRegions, KernelCosts, VirtualReport};
 use pto_sim_shim::{Doorbell, Hosting, SimulatedMachine};
 
 use crate::backend::simulated_set::SimulatedSet;
-use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell};
+use crate::backend::{Backend, OnChipMark, RingDoorbell, RunOutcome};
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
 use crate::kernel::Kernel;
@@ -30,7 +30,7 @@ pub(crate) struct Simulator<B> {
     virtual_report: Option<Box<VirtualReport>>,
     post_mortem: Vec<String>,
     engine: Option<Arc<dyn TransferEngine>>,
-    seat: Option<NetEndpoint>,
+    network: Option<NetEndpoint>,
 }
 
 impl<B: SimulatedSet> Simulator<B> {
@@ -40,7 +40,7 @@ impl<B: SimulatedSet> Simulator<B> {
         machine.hang(&doorbell);
         let fast = FastRegions::default();
         machine.follow(&fast);
-        let (virtual_report, engine, seat) = (None, None, None);
+        let (virtual_report, engine, network) = (None, None, None);
         let post_mortem = Vec::new();
         Self {
             hosting,
@@ -52,7 +52,7 @@ impl<B: SimulatedSet> Simulator<B> {
             virtual_report,
             post_mortem,
             engine,
-            seat,
+            network,
         }
     }
 }
@@ -66,8 +66,8 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         self.machine.builders()
     }
 
-    fn runs_builders_beside(&self) -> bool {
-        B::RUNS_BUILDERS_BESIDE
+    fn shares_launches_with_builders(&self) -> bool {
+        B::SHARES_LAUNCHES
     }
 
     fn runs_cores_at_once(&self) -> bool {
@@ -127,16 +127,20 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         pto_sim_shim::name_kernel(address.0, func_id, name);
     }
 
-    fn run(&mut self, arena: Arena<'static>) -> Landing {
+    fn run(&mut self, arena: Arena<'static>) -> RunOutcome {
         let outcome = self.machine.run(arena);
         self.virtual_report = outcome.virtual_report;
-        let told = |cause| {
+        let describe = |cause| {
             format!(
                 "No thread could be started for the run ({cause}). End other threads of this process."
             )
         };
-        self.post_mortem = outcome.no_thread.into_iter().map(told).collect();
-        Landing { fault: outcome.fault, makespan: outcome.makespan, arena_lost: outcome.arena_lost }
+        self.post_mortem = outcome.no_thread.into_iter().map(describe).collect();
+        RunOutcome {
+            fault: outcome.fault,
+            makespan: outcome.makespan,
+            arena_lost: outcome.arena_lost,
+        }
     }
 
     fn release(&mut self) -> bool {
@@ -157,8 +161,8 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         true
     }
 
-    fn seat(&mut self, seat: NetEndpoint) -> bool {
-        self.seat = Some(seat.clone());
+    fn join_network(&mut self, seat: NetEndpoint) -> bool {
+        self.network = Some(seat.clone());
         self.machine.join_group(seat)
     }
 
@@ -168,8 +172,8 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         self.machine.hang(&self.doorbell);
         self.machine.follow(&self.fast);
         self.engine.iter().for_each(|engine| self.machine.attach(Arc::clone(engine)));
-        if let Some(seat) = self.seat.clone() {
-            self.seat(seat);
+        if let Some(seat) = self.network.clone() {
+            self.join_network(seat);
         }
         // A thread in a kernel that never returns lives as long as the process.
         false

@@ -19,21 +19,21 @@ use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{Fault, FuncId, GmAddr};
 
 use super::placed::{PlacedKernels, check_images};
-use crate::backend::{Backend, Landing, StartTimes};
+use crate::backend::{Backend, RunOutcome, StartTimes};
 use crate::error::Error;
 use crate::fw::{FlashDevice, Image, Tracing};
 use crate::gm::Gm;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::virt::machine::{Timeouts, VirtError, VirtMachine, VirtOptions};
-use crate::virt::memory::{BESIDE_GM, MAX_GM_BYTES, Ram, nameless_file};
+use crate::virt::memory::{BYTES_BEFORE_GM, MAX_GM_BYTES, Ram, nameless_file};
 use crate::virt::qemu::{Execution, QEMU};
 
 /// The device's name.
 pub(crate) const NAME: &str = "virt";
-/// What instances may take to stop cores, beside the bring-up budget.
+/// What instances may take to stop cores, on top of the bring-up budget.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long a core may take to let go of an arena: kernels that return do so before.
+/// How long a core may take to leave an arena: kernels that return do so before.
 const LET_GO_BUDGET: Duration = Duration::from_secs(1);
 /// Lines of the console that a report shows.
 const CONSOLE_LINES: usize = 20;
@@ -108,7 +108,7 @@ impl VirtDeviceOptions {
             image: PathBuf::from(&image.name),
             image_file: Some(Arc::new(image_file)),
             vcpus,
-            ram_bytes: self.given_gm_bytes()? + BESIDE_GM,
+            ram_bytes: self.given_gm_bytes()? + BYTES_BEFORE_GM,
             boot_budget: self.boot_budget,
             execution: Execution::Parallel,
             qemu: self.qemu.clone(),
@@ -261,14 +261,14 @@ impl Backend for Virt {
         self.kernels.all()
     }
 
-    fn run(&mut self, arena: Arena<'static>) -> Landing {
+    fn run(&mut self, arena: Arena<'static>) -> RunOutcome {
         let start = Instant::now();
         self.post_mortem.clear();
-        let landed = self.launch(&arena);
+        let launched = self.launch(&arena);
         let makespan = start.elapsed();
-        if let Err(error) = landed {
+        if let Err(error) = launched {
             self.collect(Some(&error));
-            // Puts the machine down: from here on nobody else writes to GM.
+            // Ends the machine: from here on only the host writes to GM.
             self.machine = None;
             arena.fault().raise(Fault::FW_LOST);
             if !arena.fault().epitaph_is_sealed() {
@@ -279,7 +279,7 @@ impl Backend for Virt {
         if fault.is_some() && self.machine.is_some() {
             self.collect(None);
         }
-        Landing { fault, makespan, arena_lost: false }
+        RunOutcome { fault, makespan, arena_lost: false }
     }
 
     fn release(&mut self) -> bool {
@@ -315,7 +315,7 @@ mod tests {
     use super::{MAX_GM_BYTES, VirtDeviceOptions};
 
     #[test]
-    fn the_limit_that_is_told_is_one_that_is_taken() {
+    fn the_limit_in_the_error_is_accepted() {
         let of = |gm_bytes| {
             VirtDeviceOptions { gm_bytes, ..VirtDeviceOptions::default() }.given_gm_bytes()
         };

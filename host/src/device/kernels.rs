@@ -18,7 +18,7 @@ impl Device {
         self.kernels.insert(func_id, kernel, &*self.backend)
     }
 
-    /// The func id of a kernel that nobody calls by a number: the one that it has, or the highest that is free.
+    /// The func id of a kernel that is called by its name only: the one that it has, or the highest that is free.
     ///
     /// # Errors
     /// `NoFuncId`, `KernelNotForDevice`, `KernelNotFlashed`.

@@ -8,7 +8,7 @@
 //! ```
 
 mod kernels;
-mod standing;
+mod resident_graph;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -25,10 +25,10 @@ use pto_abi::runtime::{Epitaph, WorkerEntry};
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
 
-use self::standing::{Standing, stands_after};
+use self::resident_graph::{ResidentGraph, is_resident_after};
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
-use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell, StartTimes};
+use crate::backend::{Backend, OnChipMark, RingDoorbell, RunOutcome, StartTimes};
 use crate::buffer::DeviceBuffer;
 #[cfg(feature = "sim")]
 use crate::builder_calls::CheckedSet;
@@ -36,7 +36,7 @@ use crate::builder_calls::{BuilderCheck, CallRefusal};
 use crate::call_check::check_graph;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
-use crate::fault_report::{Context, FaultReport, tell_chain};
+use crate::fault_report::{Context, FaultReport, describe_chain};
 use crate::fw::Tracing;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch};
@@ -59,8 +59,8 @@ pub struct Device {
     workers: Vec<WorkerEntry>,
     kernels: KernelTable,
     arena: Option<RuntimeArena>,
-    /// The graph whose tasks stand in the arena, if the last run was one of it.
-    standing: Option<Standing>,
+    /// The graph whose tasks are in the arena, if the last run was one of a graph.
+    resident: Option<ResidentGraph>,
     /// Memory for graphs.
     spare: Spare,
     /// The cores are brought up on each arena.
@@ -73,8 +73,8 @@ pub struct Device {
 }
 
 /// A run that has ended, however.
-struct Landed {
-    landing: Landing,
+struct FinishedRun {
+    outcome: RunOutcome,
     /// What was read of its trace rings meanwhile.
     read: Vec<trace::Ring>,
     /// What the cores had done before it.
@@ -250,7 +250,7 @@ impl Device {
             workers: worker_table([aic, aiv]).collect(),
             kernels: KernelTable::new(check.kernels()),
             arena: None,
-            standing: None,
+            resident: None,
             spare: Spare::default(),
             epochs: Epochs::default(),
             has_transfers: false,
@@ -295,13 +295,13 @@ impl Device {
     /// and priorities.
     #[must_use]
     pub fn expands_plans(&self) -> bool {
-        self.runs_builders_beside()
+        self.shares_launches_with_builders()
             || self.builders().iter().any(|name| name == pto_graph::plan::BUILDER)
     }
 
-    /// Whether other builders run beside plans in one launch.
-    pub(crate) fn runs_builders_beside(&self) -> bool {
-        self.backend.runs_builders_beside()
+    /// Whether other builders share a launch with plans.
+    pub(crate) fn shares_launches_with_builders(&self) -> bool {
+        self.backend.shares_launches_with_builders()
     }
 
     /// Whether its cores run at once. Where they do not, a kernel that waits for another one waits for ever.
@@ -350,7 +350,7 @@ impl Device {
         self.backend.doorbell()
     }
 
-    /// How long a launch may take on it where nobody says so.
+    /// How long a launch may take on it by default.
     pub(crate) fn launch_limit(&self) -> Option<Duration> {
         self.backend.launch_limit()
     }
@@ -410,7 +410,7 @@ impl Device {
         self.memory.alloc(bytes, Owner::User)
     }
 
-    /// Frees what [`Device::alloc`] returned. It is nobody's at once; where a run is on, it can be allocated again when
+    /// Frees what [`Device::alloc`] returned. It is invalid at once; during a run, it can be allocated again only when
     /// that run has ended.
     ///
     /// # Errors
@@ -485,11 +485,11 @@ impl Device {
 
     /// Makes the device a rank of a group in virtual time.
     #[cfg(feature = "sim")]
-    pub(crate) fn take_seat(
+    pub(crate) fn join_network(
         &mut self,
         seat: pto_sim_shim::virtual_time::group::NetEndpoint,
     ) -> Result<(), Error> {
-        if self.backend.seat(seat) {
+        if self.backend.join_network(seat) {
             self.has_transfers = true;
             return Ok(());
         }
@@ -504,7 +504,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // Others may have the device's memory for longer: cores let go of the arena before its bytes are free.
+        // The device's memory may have other owners: cores leave the arena before its bytes are free.
         if let Some(arena) = self.arena.take() {
             self.give_up(arena);
         }
@@ -513,8 +513,8 @@ impl Drop for Device {
 
 /// Runs.
 impl Device {
-    /// Runs `work` to the end. A graph of the host that was the last run's is neither sent nor loaded again: its tasks stand on
-    /// the device, unless kernels were registered since, or the run is traced.
+    /// Runs `work` to the end. If the last run was of the same graph of the host, the graph is neither sent nor loaded again: its tasks are
+    /// still on the device, unless kernels were registered since, or the run is traced.
     ///
     /// # Errors
     /// `Fault`: the run ended with a fault; the device can be used again. `Call`: a task of a graph gives its kernel what that does not
@@ -523,7 +523,7 @@ impl Device {
         self.run_on(work, options, |backend, arena| Ok(backend.run(arena)))
     }
 
-    /// As [`Device::run`]; while the run lasts, `watch` is told now and then how far it is.
+    /// As [`Device::run`]; while the run lasts, `watch` is called now and then with its progress.
     ///
     /// # Errors
     /// Those of [`Device::run`].
@@ -543,39 +543,40 @@ impl Device {
         &mut self,
         work: Work<'_>,
         options: &RunOptions,
-        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Result<Landing, Error>,
+        run_arena: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Result<RunOutcome, Error>,
     ) -> Result<RunReport, Error> {
         if options.trace.is_some() && self.backend.tracing() == Tracing::Off {
             return Err(Error::TracesNothing { device: self.name().to_owned() });
         }
         let mut launch = Launch::plan(work, options, self.workers.len())?;
-        // From here on, what others free is given to nobody else.
+        // From here on, memory that other threads free is not allocated again.
         let hold = self.memory.begin_run();
         if let Work::HostGraph(image) = work {
             check_graph(image, &self.kernels, &self.memory)?;
         }
         let mut arena = self.provide(&launch.capacities)?;
-        let (asked, standing) = (Standing::of(work, &self.kernels), self.standing.take());
-        // What stands of a transfer is not what a transfer begins with.
-        let stands = !matches!(work, Work::HostGraph(graph) if graph.has_transfers());
-        if stands && asked.is_some() && asked == standing && options.trace.is_none() {
+        let (wanted, resident) = (ResidentGraph::of(work, &self.kernels), self.resident.take());
+        // A transfer consumes its input, so a graph with transfers cannot be relaunched.
+        let is_relaunchable = !matches!(work, Work::HostGraph(graph) if graph.has_transfers());
+        if is_relaunchable && wanted.is_some() && wanted == resident && options.trace.is_none() {
             launch.again();
         }
-        let Landed { landing, read, before } = match self.land(&launch, &arena, options, land) {
-            Ok(landed) => landed,
-            Err(error) => {
-                // Nothing has run, and cores may be in service on the arena: it stays where they look.
-                self.arena = Some(arena);
-                return Err(error);
-            }
-        };
-        let makespan_ns = u64::try_from(landing.makespan.as_nanos()).ok();
+        let FinishedRun { outcome, read, before } =
+            match self.launch(&launch, &arena, options, run_arena) {
+                Ok(finished) => finished,
+                Err(error) => {
+                    // Nothing has run, and cores may poll this arena: it stays in use.
+                    self.arena = Some(arena);
+                    return Err(error);
+                }
+            };
+        let makespan_ns = u64::try_from(outcome.makespan.as_nanos()).ok();
         let whole = |trace: Box<Trace>| Box::new(Trace { makespan_ns, ..*trace });
-        let result = match landing.fault {
+        let result = match outcome.fault {
             None => {
-                self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
-                let mut report = self.report(work, &mut arena, landing, &before);
-                report.trace = self.timeline(work, options, &arena, (read, None)).map(whole);
+                self.resident = wanted.filter(|_| is_resident_after(&arena, self.epochs.run));
+                let mut report = self.report(work, &mut arena, outcome, &before);
+                report.trace = self.timeline(work, options, &arena, read, None).map(whole);
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -584,9 +585,9 @@ impl Device {
                 Ok(report)
             }
             Some(fault) => {
-                let mut report = self.fault_report(work, fault, &mut arena, landing);
+                let mut report = self.fault_report(work, fault, &mut arena, outcome);
                 let ended = Some((fault, report.epitaph.as_ref()));
-                report.trace = self.timeline(work, options, &arena, (read, ended)).map(whole);
+                report.trace = self.timeline(work, options, &arena, read, ended).map(whole);
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -599,18 +600,18 @@ impl Device {
                 }
             }
         };
-        self.settle(arena, landing, hold);
+        self.settle(arena, outcome, hold);
         result
     }
 
     /// Writes the launch into the arena, and has it run.
-    fn land(
+    fn launch(
         &mut self,
         launch: &Launch<'_>,
         arena: &RuntimeArena,
         options: &RunOptions,
-        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Result<Landing, Error>,
-    ) -> Result<Landed, Error> {
+        run_arena: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Result<RunOutcome, Error>,
+    ) -> Result<FinishedRun, Error> {
         self.epochs.run = after(self.epochs.run);
         let tables = DeviceTables {
             cores: self.cores,
@@ -619,10 +620,10 @@ impl Device {
         };
         launch.write(arena, &tables)?;
         let before = CoreTotals::read(&arena.view(), self.cores);
-        let run = || land(&mut *self.backend, arena.view());
-        let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
+        let run = || run_arena(&mut *self.backend, arena.view());
+        let (outcome, read) = trace::read_while(&arena.view(), options.trace, run)
             .map_err(|source| Error::TraceReader { source })?;
-        Ok(Landed { landing: landing?, read, before })
+        Ok(FinishedRun { outcome: outcome?, read, before })
     }
 
     /// The arena of the last run if it holds `needed`, otherwise a new one that holds both.
@@ -638,7 +639,7 @@ impl Device {
             None => *needed,
         };
         self.epochs.bring_up = after(self.epochs.bring_up);
-        self.standing = None;
+        self.resident = None;
         match RuntimeArena::new(&self.memory, &grown) {
             Err(Error::ArenaMemory { .. }) if grown != *needed => {
                 RuntimeArena::new(&self.memory, needed)
@@ -665,11 +666,11 @@ impl Device {
 
     /// Puts the device in order for the next run. After a fault that starts from a new arena: whatever state
     /// the fault left in queues, locks and handshake lines is gone with the old one. The memory of users is let go of last.
-    fn settle(&mut self, arena: RuntimeArena, landing: Landing, hold: RunHold) {
-        match landing {
-            Landing { arena_lost: true, .. } => self.lose(arena, hold),
-            Landing { fault: Some(_), .. } => self.give_up(arena),
-            Landing { fault: None, .. } => self.arena = Some(arena),
+    fn settle(&mut self, arena: RuntimeArena, outcome: RunOutcome, hold: RunHold) {
+        match outcome {
+            RunOutcome { arena_lost: true, .. } => self.lose(arena, hold),
+            RunOutcome { fault: Some(_), .. } => self.give_up(arena),
+            RunOutcome { fault: None, .. } => self.arena = Some(arena),
         }
     }
 
@@ -677,7 +678,7 @@ impl Device {
         &self,
         work: Work<'_>,
         arena: &mut RuntimeArena,
-        landing: Landing,
+        outcome: RunOutcome,
         before: &CoreTotals,
     ) -> RunReport {
         let view = arena.view();
@@ -690,7 +691,7 @@ impl Device {
             kernels: totals.completed + totals.chained,
             edges: totals.edges + totals.edges_satisfied,
             edges_satisfied: totals.edges_satisfied,
-            makespan: landing.makespan,
+            makespan: outcome.makespan,
             cores: self.cores,
             busy,
             parts_run,
@@ -711,7 +712,8 @@ impl Device {
         work: Work<'_>,
         options: &RunOptions,
         arena: &RuntimeArena,
-        (read, fault): (Vec<trace::Ring>, Option<(pto_abi::Fault, Option<&Epitaph>)>),
+        read: Vec<trace::Ring>,
+        fault: Option<(pto_abi::Fault, Option<&Epitaph>)>,
     ) -> Option<Box<Trace>> {
         options.trace?;
         let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
@@ -724,7 +726,7 @@ impl Device {
         ];
         let kinds = CoreKind::ALL.iter().map(|kind| (*kind, self.cores(*kind) as usize));
         let kernels = self.kernels.describe().into_iter();
-        let known = trace::Known {
+        let known = trace::TraceContext {
             cores: kinds.flat_map(|(kind, count)| std::iter::repeat_n(kind, count)).collect(),
             kernels: &kernels.map(|kernel| (kernel.func_id.0, kernel.name)).collect(),
             run: facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).into(),
@@ -741,7 +743,7 @@ impl Device {
         work: Work<'_>,
         fault: pto_abi::Fault,
         arena: &mut RuntimeArena,
-        landing: Landing,
+        outcome: RunOutcome,
     ) -> FaultReport {
         let view = arena.view();
         let epitaph = view.fault().epitaph_is_sealed().then(|| view.epitaph());
@@ -752,8 +754,8 @@ impl Device {
             builders: self.builders(),
             builder: work.builder(),
         };
-        let chain = epitaph.as_ref().and_then(|it| tell_chain(&view, it, context.kernel_name));
-        let mut report = FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs);
+        let chain = epitaph.as_ref().and_then(|it| describe_chain(&view, it, context.kernel_name));
+        let mut report = FaultReport::new(fault, epitaph, outcome.arena_lost, &context, logs);
         report.sentences.extend(chain);
         report.sentences.extend_from_slice(self.backend.post_mortem());
         report

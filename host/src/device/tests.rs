@@ -11,7 +11,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, Fault, FuncId, RuntimeVariant};
 use pto_graph::{GraphBuilder, TaskSpec};
 
-use crate::backend::Landing;
+use crate::backend::RunOutcome;
 use crate::backend::fake::{Fake, SUCCESS};
 use crate::{Capacities, Device, DeviceBuffer, DeviceMemory, DeviceOptions, Error, GraphImage};
 use crate::{HostGraph, Kernel, RunOptions, Work, func};
@@ -28,7 +28,7 @@ pub(crate) fn options(aic: u32, aiv: u32, gm_bytes: u64) -> DeviceOptions {
 
 /// 1 AIC, 2 AIV, 8 MiB, the kernel library.
 pub(crate) fn device_that(
-    play: impl FnMut(Arena<'static>, u32) -> Landing + Send + 'static,
+    play: impl FnMut(Arena<'static>, u32) -> RunOutcome + Send + 'static,
 ) -> Device {
     let mut device = Device::open_fake(options(1, 2, 8 << 20), Fake::new(play)).expect("8 MiB");
     device.register_library().expect("an empty table");
@@ -110,7 +110,7 @@ fn the_image_arrives_with_its_own_size() {
     assert!(images[2].is_empty(), "an image of an earlier run is not offered again");
 }
 
-/// A firmware that says, like ours, which graph stands.
+/// A firmware that says, like ours, which graph is resident.
 #[test]
 fn a_graph_is_sent_once_while_nothing_changes() {
     let launches = seen(
@@ -146,9 +146,9 @@ fn a_graph_is_sent_once_while_nothing_changes() {
     assert_eq!(launches, again);
 }
 
-/// A firmware that does not know of it.
+/// A firmware that does not say it.
 #[test]
-fn a_graph_is_sent_again_where_it_does_not_stand() {
+fn a_graph_that_is_not_resident_is_sent_again() {
     let launches = seen(
         |device| {
             let image = one_task(device);
@@ -208,12 +208,12 @@ fn the_report_counts_this_run_only() {
     }
 }
 
-fn fail(arena: Arena<'static>, arena_lost: bool) -> Landing {
+fn fail(arena: Arena<'static>, arena_lost: bool) -> RunOutcome {
     let fault = Fault::STALL_CORE;
     arena.fault().raise(fault);
     arena.set_epitaph(&Epitaph { core: 2, ..Epitaph::of(fault) });
     arena.fault().seal_epitaph();
-    Landing { fault: Some(fault), arena_lost, ..SUCCESS }
+    RunOutcome { fault: Some(fault), arena_lost, ..SUCCESS }
 }
 
 #[test]
@@ -321,12 +321,12 @@ fn buffers_hold_values_and_free_themselves() {
     assert_eq!(device.describe().gm_free_bytes, free);
 }
 
-/// Drops a buffer in the middle of a run that lands like this. Whether its memory was kept from others until then, and
-/// whether they have it afterwards.
-fn dropped_during_a_run(landing: fn(Arena<'static>) -> Landing) -> [bool; 2] {
+/// Drops a buffer in the middle of a run with this outcome. Whether its memory was not allocated again during the run, and
+/// whether it was afterwards.
+fn dropped_during_a_run(end: fn(Arena<'static>) -> RunOutcome) -> [bool; 2] {
     type Dropped = (DeviceBuffer<u8>, DeviceMemory);
     let (send, receive) = mpsc::channel::<Dropped>();
-    let (tell, told) = mpsc::channel();
+    let (send_back, answer) = mpsc::channel();
     let mut device = device_that(move |arena, _| {
         let (buffer, memory) = receive.recv().unwrap();
         let address = buffer.address();
@@ -336,17 +336,17 @@ fn dropped_during_a_run(landing: fn(Arena<'static>) -> Landing) -> [bool; 2] {
         assert!(matches!(memory.free(address), Err(Error::DoubleFree { .. })));
         assert!(memory.copy_to_device(address, &[1]).is_err(), "its user has given it away");
         memory.free(other).unwrap();
-        tell.send((address, other)).unwrap();
-        landing(arena)
+        send_back.send((address, other)).unwrap();
+        end(arena)
     });
     let buffer = device.zeroed::<u8>(64).unwrap();
-    // What stands behind it keeps its hole apart from the rest of GM.
-    let _behind = device.zeroed::<u8>(64).unwrap();
+    // The next block keeps its hole apart from the rest of GM.
+    let _next = device.zeroed::<u8>(64).unwrap();
     send.send((buffer, device.memory())).unwrap();
     let capacities = Capacities { tasks: 100, edges: 0, arg_words: 0, ..Capacities::default() };
-    // Whether it ends with a fault is up to the landing.
+    // `end` decides whether it ends with a fault.
     let _ = device.run(BUILDER, &RunOptions { capacities, ..RunOptions::default() });
-    let (address, other) = told.recv().unwrap();
+    let (address, other) = answer.recv().unwrap();
     [other != address, device.alloc(64).unwrap() == address]
 }
 
@@ -391,7 +391,7 @@ fn memory_is_used_by_its_rules() {
 }
 
 #[test]
-fn a_watcher_is_told_how_far_the_run_is() {
+fn a_watcher_gets_the_progress_of_the_run() {
     let mut device = device_that(|arena, _| {
         arena.instances()[0].added.store(7, Ordering::Relaxed);
         arena.instances()[2].completed.store(3, Ordering::Relaxed);
@@ -399,35 +399,35 @@ fn a_watcher_is_told_how_far_the_run_is() {
         std::thread::sleep(Duration::from_millis(350));
         SUCCESS
     });
-    let mut told = Vec::new();
-    device.run_watched(BUILDER, &RunOptions::default(), |progress| told.push(progress)).unwrap();
+    let mut seen = Vec::new();
+    device.run_watched(BUILDER, &RunOptions::default(), |progress| seen.push(progress)).unwrap();
     let expected = crate::RunProgress { added: 7, published: 0, completed: 3 };
-    assert_eq!(told.last(), Some(&expected));
+    assert_eq!(seen.last(), Some(&expected));
 }
 
-/// While a device is dropped others have its memory: its arena is free when the cores have let go of it, and not before.
+/// A dropped device frees its arena when the cores have left it, and not before, because other owners may have its memory.
 #[test]
 fn a_dropped_device_lets_its_cores_go_before_its_arena_is_free() {
-    let (tell, told) = mpsc::channel();
+    let (send_back, answer) = mpsc::channel();
     let (give, given) = mpsc::channel::<DeviceMemory>();
     let mut fake = Fake::new(|_, _| SUCCESS);
     fake.on_release = Box::new(move || {
         let memory = given.recv().unwrap();
-        tell.send(memory.size()).unwrap();
+        send_back.send(memory.size()).unwrap();
     });
     let mut device = Device::open_fake(options(1, 2, 8 << 20), fake).unwrap();
     device.run(BUILDER, &RunOptions::default()).unwrap();
     let memory = device.memory();
     give.send(memory.clone()).unwrap();
     drop(device);
-    let (bytes, free) = told.try_recv().expect("the cores were asked to let go");
+    let (bytes, free) = answer.try_recv().expect("the cores were asked to leave");
     assert!(free < bytes, "the arena was free before");
     assert_eq!(memory.size(), (bytes, bytes));
 }
 
-/// Nobody knows which cores still look at the arena of a run that ended with a panic.
+/// Cores may still poll the arena of a run that ended with a panic.
 #[test]
-fn the_arena_of_a_run_that_panicked_is_nobodys() {
+fn the_arena_of_a_run_that_panicked_is_never_used_again() {
     let mut panics = true;
     let mut device = device_that(move |_, _| {
         assert!(!std::mem::take(&mut panics), "in the middle of a run");

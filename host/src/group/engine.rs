@@ -1,10 +1,10 @@
-//! The transfer engine of one member: takes transfers from the board of its device, gives them to the transport, and tells the
-//! schedulers which are over.
+//! The transfer engine of one member: takes transfers from the board of its device, gives them to the transport, and marks
+//! those that are over for the schedulers.
 //!
 //! Invariants:
 //! - A run is touched between `begin` and `end` only, under the lock.
 //! - A task in `under_way` was taken and is not finished.
-//! - In a session the device makes many runs, which are one run of the group: the transport is told of the end when the session is closed, or
+//! - In a session the device makes many runs, which are one run of the group: the engine calls `Transport::end` when the session is closed, or
 //!   when a run fails. After that the session has no transfers any more.
 //! - The engine never waits: a turn takes what is there, polls, and returns. One thread at a time takes a turn: that of the transfers, or one of the
 //!   device that waits.
@@ -94,7 +94,7 @@ impl MemberEngine {
         self.activity.one_less();
     }
 
-    /// How often threads of the device have moved its transfers. Where that goes on, nobody else needs to.
+    /// How often threads of the device have moved its transfers. While the number grows, no other thread needs to.
     pub(super) fn helped(&self) -> u64 {
         self.helped.load(Ordering::Relaxed)
     }

@@ -78,7 +78,7 @@ pub enum GroupError {
     )]
     NotVirtual,
 
-    /// A window is not there, or a place is not in it.
+    /// A window is not there, or a range is not in it.
     #[error(
         "{bytes} bytes from offset {offset} on are not in window {window}: compare them with the size that it was made with"
     )]
@@ -140,7 +140,7 @@ pub enum GroupError {
     Thread(std::io::Error),
 
     /// The run has failed on some ranks.
-    #[error("{}", told(.failures))]
+    #[error("{}", summary(.failures))]
     Failed {
         /// What they say; the one that is nearest to the cause is first.
         failures: Vec<RankFailure>,
@@ -157,7 +157,7 @@ impl GroupError {
     }
 }
 
-fn told(failures: &[RankFailure]) -> String {
+fn summary(failures: &[RankFailure]) -> String {
     let Some((first, others)) = failures.split_first() else { return String::new() };
     let ranks: Vec<_> = others.iter().map(|failure| failure.rank.to_string()).collect();
     if ranks.is_empty() {

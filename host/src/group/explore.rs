@@ -12,9 +12,9 @@ use super::ranks::Group;
 pub struct GroupExploration {
     /// Runs that were made.
     pub runs: u64,
-    /// Whether they stand for all orders.
+    /// Whether they cover all orders.
     pub is_complete: bool,
-    /// Orders that they stand for; 0 unless they stand for all.
+    /// Orders that they cover; 0 unless they cover all.
     pub orders: u128,
     /// States in which several transfers could arrive next, and whose later orders were run once.
     pub states: usize,
@@ -59,7 +59,7 @@ impl Group {
         Ok(found)
     }
 
-    /// Runs a case in the order that these choices name; behind their end the transfer that was started first by the lowest rank comes first.
+    /// Runs a case in the order that these choices name; after the last of them the transfer that the lowest rank started first comes first.
     ///
     /// # Errors
     /// As [`explore`](Self::explore). The inner result is that of the case.

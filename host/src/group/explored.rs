@@ -15,7 +15,7 @@ const ELEMENTS: u64 = COUNT as u64;
 const BYTES: u64 = 4 * ELEMENTS;
 
 builder_set! {
-    struct Programs {}
+    struct ExploredPrograms {}
     stream { "call" => call, "put" => put }
 }
 
@@ -60,8 +60,8 @@ fn put<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (values, other, copy) = (tensor(&comm, 0)?, tensor(&comm, 1)?, tensor(&comm, 2)?);
     let signal = Signal { slot: 0, value: 1 };
     if comm.rank() == 0 {
-        let place = RemotePlace { rank: 1, window: 0, offset: BYTES };
-        comm.put(stream, &values, place, (has_signal == 1).then_some(signal))?;
+        let remote = RemotePlace { rank: 1, window: 0, offset: BYTES };
+        comm.put(stream, &values, remote, (has_signal == 1).then_some(signal))?;
         if has_signal == 0 {
             comm.signal(stream, 1, signal, &other)?;
         }
@@ -80,7 +80,7 @@ fn group(size: u32, faults: NetFaults) -> Group {
     let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 8 << 20, hosting };
     let options = GroupOptions { device, ..GroupOptions::default() };
     let network = (NetworkProfile::by_name("a3-pod").unwrap(), faults);
-    let mut group = Group::open_virtual(size, &options, network, Programs).unwrap();
+    let mut group = Group::open_virtual(size, &options, network, ExploredPrograms).unwrap();
     group.window(3 * BYTES).unwrap();
     group
 }
@@ -183,7 +183,7 @@ fn a_ring_of_three_is_clean_in_every_order() {
 }
 
 #[test]
-fn a_put_that_nobody_waits_for_is_found_in_the_order_in_which_it_comes_late() {
+fn a_put_without_a_wait_is_found_in_the_order_in_which_it_comes_late() {
     let case = |has_signal: u64| {
         move |group: &mut Group| {
             run(group, "put", &[has_signal])?;
@@ -210,14 +210,14 @@ fn a_transfer_that_is_lost_or_left_out_is_found() {
         assert!(what.starts_with("rank "), "{what}");
         let lost = NetFaults { lost: Some(number), ..NetFaults::default() };
         let found = explored(2, (ALL_REDUCE, Algorithm::RING), lost).unwrap();
-        let (_, what) = found.failure.expect("both sides are told");
+        let (_, what) = found.failure.expect("both sides report it");
         assert!(what.contains("the network has lost transfer"), "{what}");
     }
 }
 
 #[test]
 fn other_groups_have_no_orders() {
-    let mut local = Group::open_local(2, &GroupOptions::default(), Programs).unwrap();
+    let mut local = Group::open_local(2, &GroupOptions::default(), ExploredPrograms).unwrap();
     let refused = local.explore(1, |_| Ok(())).unwrap_err().to_string();
     assert!(refused.contains("Group::open_virtual"), "{refused}");
 }

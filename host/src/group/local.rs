@@ -1,17 +1,17 @@
-//! The transport between devices of this process: every rank's bytes are at hand, so that a transfer is over as soon as both sides
-//! have come.
+//! The transport between devices of this process: every rank's bytes are in this process, so that a transfer is over as soon as both
+//! sides have started it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pto_sim_shim::group::{ByteRange, Move, Transfer, TransferError, TransferId, TransferMatcher};
 
-use super::transport::{Completion, Place, Transport};
+use super::transport::{Completion, RankLocation, Transport};
 
 /// What the ranks share.
 struct Net {
     exchange: TransferMatcher,
-    /// What is over and has not been told, by rank.
+    /// Transfers that are over and were not polled yet, by rank.
     over: Vec<Vec<u64>>,
     /// The rank whose run failed first, and why.
     failed: Option<(u32, String)>,
@@ -47,10 +47,10 @@ impl Local {
 }
 
 impl Net {
-    /// Moves bytes, signals, and notes who is to be told.
+    /// Moves bytes, signals, and notes which transfers are over.
     fn make(&mut self, found: &Move) {
         // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. Both ends are
-        // arguments of tasks that are under way, or in a window: by the edges nobody else uses the bytes in a way that conflicts.
+        // arguments of tasks that are under way, or in a window: the edges of these tasks order every conflicting access.
         unsafe { found.source.copy_to(found.target) };
         let mut over: Vec<TransferId> = found.over.into_iter().flatten().collect();
         if let Some(signal) = found.signal {
@@ -81,9 +81,9 @@ impl Net {
 }
 
 impl Transport for Local {
-    fn place(&self) -> Place {
+    fn location(&self) -> RankLocation {
         let (rank, size, ranks_per_node) = (self.rank, self.size, self.ranks_per_node);
-        Place { rank, size, host: HOST.to_owned(), ranks_per_node }
+        RankLocation { rank, size, host: HOST.to_owned(), ranks_per_node }
     }
 
     fn map(&self, _: u32, memory: ByteRange) -> Result<(), TransferError> {

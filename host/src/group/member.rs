@@ -12,41 +12,41 @@ use super::activity::Activity;
 use super::engine::MemberEngine;
 use super::error::GroupError;
 use super::report::TransferCounts;
-use super::transport::{Place, Transport};
+use super::transport::{RankLocation, Transport};
 use crate::allocator::Owner;
 use crate::device::Device;
 use crate::error::Error;
 
 /// What moves the transfers of a member.
-enum Mover {
-    /// An engine beside the machine.
+enum CopyEngine {
+    /// An engine on the host.
     Engine(Arc<MemberEngine>),
     /// The machine in virtual time itself.
     Machine(Arc<VirtualNet>),
 }
 
 /// A device and its rank.
-pub struct Member {
+pub struct RankDevice {
     device: Device,
     rank: Membership,
 }
 
-/// What a device is in its group, whoever has the device.
+/// The part of a device in its group; it outlives the time that a session has the device.
 pub(super) struct Membership {
-    place: Place,
+    location: RankLocation,
     transport: Arc<dyn Transport>,
-    mover: Mover,
+    copy_engine: CopyEngine,
     windows: Vec<(GmAddr, u64)>,
 }
 
-impl Member {
+impl RankDevice {
     pub(super) fn new(
         mut device: Device,
         transport: Arc<dyn Transport>,
         activity: &Arc<Activity>,
     ) -> Result<Self, GroupError> {
-        let place = transport.place();
-        let rank = place.rank;
+        let location = transport.location();
+        let rank = location.rank;
         let of_rank = |source| GroupError::Rank { rank, source };
         register_library(&mut device).map_err(of_rank)?;
         let memory = Arc::clone(device.shared_memory());
@@ -54,35 +54,38 @@ impl Member {
         let engine = Arc::new(MemberEngine::new(rank, of_engine, memory, activity));
         let attached = device.attach_transfers(Arc::clone(&engine) as Arc<dyn TransferEngine>);
         attached.map_err(of_rank)?;
-        let mover = Mover::Engine(engine);
-        Ok(Self { device, rank: Membership { place, transport, mover, windows: Vec::new() } })
+        let copy_engine = CopyEngine::Engine(engine);
+        Ok(Self {
+            device,
+            rank: Membership { location, transport, copy_engine, windows: Vec::new() },
+        })
     }
 
     /// A rank of a group in virtual time.
-    pub(super) fn seated(
+    pub(super) fn in_virtual_time(
         mut device: Device,
         transport: Arc<dyn Transport>,
         net: Arc<VirtualNet>,
     ) -> Result<Self, GroupError> {
-        let place = transport.place();
-        let rank = place.rank;
+        let location = transport.location();
+        let rank = location.rank;
         let of_rank = |source| GroupError::Rank { rank, source };
         register_library(&mut device).map_err(of_rank)?;
-        device.take_seat(NetEndpoint { net: Arc::clone(&net), rank }).map_err(of_rank)?;
-        let (mover, windows) = (Mover::Machine(net), Vec::new());
-        Ok(Self { device, rank: Membership { place, transport, mover, windows } })
+        device.join_network(NetEndpoint { net: Arc::clone(&net), rank }).map_err(of_rank)?;
+        let (copy_engine, windows) = (CopyEngine::Machine(net), Vec::new());
+        Ok(Self { device, rank: Membership { location, transport, copy_engine, windows } })
     }
 
     /// Its rank.
     #[must_use]
     pub const fn rank(&self) -> u32 {
-        self.rank.place.rank
+        self.rank.location.rank
     }
 
     /// Where it is.
     #[must_use]
-    pub const fn place(&self) -> &Place {
-        &self.rank.place
+    pub const fn location(&self) -> &RankLocation {
+        &self.rank.location
     }
 
     /// Its device.
@@ -102,7 +105,7 @@ impl Member {
     /// # Errors
     /// `Window`: there is none with this number.
     pub fn window(&self, window: u32) -> Result<GmAddr, GroupError> {
-        self.rank.place_in(window, 0, 0)
+        self.rank.address_in(window, 0, 0)
     }
 
     /// Writes values to this rank's part of a window, from `offset` bytes on.
@@ -111,7 +114,7 @@ impl Member {
     /// `Window`: they do not fit.
     pub fn write<T: Pod>(&self, window: u32, offset: u64, values: &[T]) -> Result<(), GroupError> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let at = self.rank.place_in(window, offset, bytes.len() as u64)?;
+        let at = self.rank.address_in(window, offset, bytes.len() as u64)?;
         self.device.copy_to_device(at, bytes).map_err(|source| self.error(source))
     }
 
@@ -127,7 +130,7 @@ impl Member {
     ) -> Result<Vec<T>, GroupError> {
         let mut values = vec![T::zeroed(); count];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        let at = self.rank.place_in(window, offset, bytes.len() as u64)?;
+        let at = self.rank.address_in(window, offset, bytes.len() as u64)?;
         self.device.copy_from_device(at, bytes).map_err(|source| self.error(source))?;
         Ok(values)
     }
@@ -150,12 +153,12 @@ impl Member {
         Ok(id)
     }
 
-    /// What the device is in its group.
+    /// The device's part in its group.
     pub(super) const fn membership(&self) -> &Membership {
         &self.rank
     }
 
-    /// The device, and what it is in its group.
+    /// The device, and its part in its group.
     pub(super) fn into_parts(self) -> (Device, Membership) {
         (self.device, self.rank)
     }
@@ -165,7 +168,7 @@ impl Member {
         Self { device, rank }
     }
 
-    /// Lets go of its place in the group: its device, and its windows in the order of their numbers.
+    /// Leaves the group: its device, and its windows in the order of their numbers.
     pub(super) fn leave(self) -> (Device, Vec<(GmAddr, u64)>) {
         (self.device, self.rank.windows)
     }
@@ -182,15 +185,15 @@ impl Member {
 
 impl Membership {
     /// Where it is.
-    pub(super) const fn place(&self) -> &Place {
-        &self.place
+    pub(super) const fn location(&self) -> &RankLocation {
+        &self.location
     }
 
     /// The network in virtual time.
     pub(super) fn net(&self) -> Option<&VirtualNet> {
-        match &self.mover {
-            Mover::Machine(net) => Some(net),
-            Mover::Engine(_) => None,
+        match &self.copy_engine {
+            CopyEngine::Machine(net) => Some(net),
+            CopyEngine::Engine(_) => None,
         }
     }
 
@@ -201,7 +204,7 @@ impl Membership {
     }
 
     /// The address of so many bytes of this rank's part of a window.
-    pub(super) fn place_in(
+    pub(super) fn address_in(
         &self,
         window: u32,
         offset: u64,
@@ -215,9 +218,9 @@ impl Membership {
         }
     }
 
-    /// The program's words, and those of the group behind them.
+    /// The program's words, followed by those of the group.
     pub(super) fn words(&self, mut own: Vec<u64>, network: NetworkFigures) -> Vec<u64> {
-        let Place { rank, size, ranks_per_node, .. } = self.place;
+        let RankLocation { rank, size, ranks_per_node, .. } = self.location;
         let mut group = GroupWords::new((rank, size), ranks_per_node, network);
         for (base, bytes) in &self.windows {
             // There are no more windows than the words have room for.
@@ -231,20 +234,21 @@ impl Membership {
         &self.transport
     }
 
-    /// The engine beside its machine, if it has one.
+    /// The engine on the host, if it has one.
     pub(super) fn engine(&self) -> Option<&Arc<MemberEngine>> {
-        match &self.mover {
-            Mover::Engine(engine) => Some(engine),
-            Mover::Machine(_) => None,
+        match &self.copy_engine {
+            CopyEngine::Engine(engine) => Some(engine),
+            CopyEngine::Machine(_) => None,
         }
     }
 
     /// What its last run transferred, and why its transfers failed, if they did.
     pub(super) fn take_outcome(&self) -> (TransferCounts, Option<TransferError>) {
-        match &self.mover {
-            Mover::Engine(engine) => engine.take_outcome(),
-            Mover::Machine(net) => {
-                let ((transfers, bytes_given, bytes_got), failure) = net.outcome(self.place.rank);
+        match &self.copy_engine {
+            CopyEngine::Engine(engine) => engine.take_outcome(),
+            CopyEngine::Machine(net) => {
+                let ((transfers, bytes_given, bytes_got), failure) =
+                    net.outcome(self.location.rank);
                 (TransferCounts { transfers, bytes_given, bytes_got }, failure)
             }
         }

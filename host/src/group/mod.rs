@@ -1,7 +1,7 @@
 //! Groups: devices with ranks that run one program together, and move tensors between each other.
 //!
 //! ```text
-//! Group --- Member: a Device, its windows ------- MemberEngine --start, poll--> dyn Transport
+//! Group --- RankDevice: a Device, its windows ------- MemberEngine --start, poll--> dyn Transport
 //!   |                                                  ^                           |-- local: devices of this process
 //!   |-- run: one thread a member                       |                           '-- any other one: processes, hosts
 //!   '-- Progress: one thread that gives every engine its turns
@@ -54,7 +54,6 @@ mod plans;
 mod progress;
 mod ranks;
 mod report;
-mod seated;
 mod sessions;
 mod small;
 pub mod soak;
@@ -64,10 +63,11 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod virtual_transport;
 
 pub use error::{GroupError, RankFailure};
 pub use explore::GroupExploration;
-pub use member::Member;
+pub use member::RankDevice;
 pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{
     ByteRange, CallLog, Move, Transfer, TransferError, TransferId, TransferKind, TransferMatcher,
@@ -80,4 +80,4 @@ pub use ranks::{Group, GroupOptions, GroupWork};
 pub use report::{GroupReport, RankReport, TransferCounts};
 pub use sessions::{GroupSessions, MemberSession};
 pub use target::{GroupTarget, UnknownTarget};
-pub use transport::{Completion, Place, Transport};
+pub use transport::{Completion, RankLocation, Transport};

@@ -70,7 +70,7 @@ struct Rank {
 }
 
 fn bind(group: &Group, text: &str) -> Vec<Rank> {
-    let bind = |member: &super::Member| {
+    let bind = |member: &super::RankDevice| {
         let device = member.device();
         let fill = |(number, (_, elements, _)): (usize, &(&str, usize, u32))| match number {
             0 => device.upload(&values(*elements)).unwrap(),
@@ -136,10 +136,10 @@ fn a_pipeline_on_ranks_has_the_bits_of_one_device() {
     }
 }
 
-/// What each rank's epitaph says after a run.
-fn told(ranks: &[Rank]) -> Vec<String> {
-    let said = ranks.iter().map(|rank| rank.run.fault().unwrap());
-    said.map(|fault| fault.map(|fault| fault.to_string()).unwrap_or_default()).collect()
+/// The fault of each rank after a run, as text; empty if it has none.
+fn fault_texts(ranks: &[Rank]) -> Vec<String> {
+    let faults = ranks.iter().map(|rank| rank.run.fault().unwrap());
+    faults.map(|fault| fault.map(|fault| fault.to_string()).unwrap_or_default()).collect()
 }
 
 /// A sender whose receiver is slower: how long the rank of the sender is at work, with a channel of this depth.
@@ -169,16 +169,16 @@ fn sender_time(depth: u64) -> Duration {
     report.ranks[1].run.makespan
 }
 
-/// The receiver gives its places back by news to the rank of the sender, which does not run ahead without them.
+/// The receiver returns its slots by messages to the sender's rank, which does not run ahead without them.
 #[test]
 fn a_sender_waits_for_room_on_another_rank() {
     let [shallow, deeper, deep] = [1, 8, 24].map(sender_time);
     assert!(shallow > deeper && deeper > deep * 2, "{shallow:?}, {deeper:?}, {deep:?}");
 }
 
-/// Every rank that comes to it says the same. In real time the failure of one rank may stop the other one before it is there.
+/// Every rank that reaches the deadlock reports the same. In real time the failure of one rank may stop the other one before that.
 #[test]
-fn processes_of_two_ranks_that_wait_for_each_other_are_told() {
+fn a_deadlock_of_processes_of_two_ranks_is_reported() {
     let head = text(1).replace("depth 0", "depth 1");
     let text = format!(
         "{}
@@ -203,22 +203,22 @@ fn processes_of_two_ranks_that_wait_for_each_other_are_told() {
         let ranks = bind(&group, &text);
         let failed = run(&mut group, &ranks, Duration::from_secs(60)).unwrap_err().to_string();
         assert!(failed.contains("PLAN_DEADLOCK"), "{failed}");
-        let told = told(&ranks);
+        let texts = fault_texts(&ranks);
         assert!(
-            told.iter().any(|told| told.contains(&format!("in a deadlock: {waits}."))),
-            "{told:?}"
+            texts.iter().any(|text| text.contains(&format!("in a deadlock: {waits}."))),
+            "{texts:?}"
         );
-        let comes_to_it = |told: &String| told.is_empty() || told.contains(waits);
-        let is_stopped = |told: &String| {
-            matches!(hosting, Hosting::Pool { .. }) && told.contains("TRANSFER_FAILED")
+        let reaches_it = |text: &String| text.is_empty() || text.contains(waits);
+        let is_stopped = |text: &String| {
+            matches!(hosting, Hosting::Pool { .. }) && text.contains("TRANSFER_FAILED")
         };
-        assert!(told.iter().all(|told| comes_to_it(told) || is_stopped(told)), "{told:?}");
+        assert!(texts.iter().all(|text| reaches_it(text) || is_stopped(text)), "{texts:?}");
     }
 }
 
 /// A transfer that the network loses, whichever it is, ends the run with its ranks.
 #[test]
-fn a_token_that_the_network_loses_is_told() {
+fn a_token_that_the_network_loses_is_reported() {
     for lost in [0, 1, 2, 7, 30, 100] {
         let faults = NetFaults { lost: Some(lost), ..NetFaults::default() };
         let mut group = group_with(4, seeded(lost), faults);
@@ -230,7 +230,7 @@ fn a_token_that_the_network_loses_is_told() {
 
 /// Ranks that do not have the same pipeline: no one hangs, and ranks are named.
 #[test]
-fn ranks_whose_pipelines_differ_are_told() {
+fn ranks_whose_pipelines_differ_are_reported() {
     for hosting in [POOL, seeded(4)] {
         let mut group = group(4, hosting);
         let other = text(2).replace("each i in dense 16", "each i in dense 15");

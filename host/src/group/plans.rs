@@ -152,22 +152,22 @@ fn a_plan_sends_what_the_plan_of_another_rank_receives() {
 
 /// The ranks of a group may run different plans. The stall budget is a minute.
 #[test]
-fn plans_that_exchange_in_different_ways_are_told_at_once() {
+fn plans_that_exchange_in_different_ways_are_reported_at_once() {
     let sides = ["broadcast p from 1", "all_reduce p sum"];
     for hosting in [POOL, Hosting::Virtual(VirtualOptions::default())] {
         let start = Instant::now();
         let found = run_each(&mut group(2, hosting), |rank| sides[rank as usize]);
-        let told = found.unwrap_err().to_string();
-        assert!(start.elapsed() < Duration::from_secs(20), "{told}");
+        let error = found.unwrap_err().to_string();
+        assert!(start.elapsed() < Duration::from_secs(20), "{error}");
         for part in ["rank 0 has", "call 1: broadcast", "rank 1 has", "call 1: all_reduce sum"] {
-            assert!(told.contains(part), "no {part:?} in {told}");
+            assert!(error.contains(part), "no {part:?} in {error}");
         }
     }
 }
 
-/// Alone in its launch, beside others, and in more of them than a launch has room for with the words of the group.
+/// One plan a launch, two, and more than a launch has room for with the words of the group.
 #[test]
-fn a_program_stream_tells_its_plans_of_the_group() {
+fn a_program_stream_gives_its_plans_the_words_of_the_group() {
     let text = SUM.replace("EXCHANGE", "all_reduce p sum");
     let sessions = group(2, POOL)
         .sessions(&SessionOptions { run: options(), ..SessionOptions::default() })

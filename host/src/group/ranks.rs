@@ -15,11 +15,11 @@ use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile, VirtualNet};
 use super::activity::Activity;
 use super::error::{GroupError, RankFailure};
 use super::local;
-use super::member::Member;
+use super::member::RankDevice;
 use super::progress::Progress;
 use super::report::{GroupReport, RankReport};
-use super::seated::Seated;
 use super::transport::Transport;
+use super::virtual_transport::VirtualTransport;
 use crate::device::Device;
 use crate::error::Error;
 use crate::image::GraphImage;
@@ -66,16 +66,16 @@ pub struct GroupWork<'a> {
 
 /// Devices with ranks.
 pub struct Group {
-    members: Vec<Member>,
+    members: Vec<RankDevice>,
     options: GroupOptions,
     runs: u64,
     /// The thread of the transfers; none in virtual time. It ends before the devices do.
     progress: Option<Progress>,
 }
 
-/// What a group consists of, while somebody else has its devices.
+/// The parts of a group whose devices are in sessions.
 pub(super) struct GroupParts {
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<RankDevice>,
     pub(super) options: GroupOptions,
     pub(super) runs: u64,
     pub(super) progress: Option<Progress>,
@@ -103,7 +103,7 @@ impl Group {
     }
 
     /// Opens `size` devices in virtual time with a network between them, as ranks `0 .. size`. One machine runs them: the same
-    /// seed and faults give the same run. The network's figures take the place of those of `options`.
+    /// seed and faults give the same run. The network's figures replace those of `options`.
     ///
     /// # Errors
     /// As [`open_local`](Self::open_local); `Size`: the network has fewer ranks.
@@ -128,8 +128,8 @@ impl Group {
             let device = DeviceOptions { hosting, ..options.device };
             let device = Device::open_sim(device, builders.clone());
             let device = device.map_err(|source| GroupError::Rank { rank, source })?;
-            let transport = Arc::new(Seated { net: Arc::clone(&net), rank, size });
-            Member::seated(device, transport, Arc::clone(&net))
+            let transport = Arc::new(VirtualTransport { net: Arc::clone(&net), rank, size });
+            RankDevice::in_virtual_time(device, transport, Arc::clone(&net))
         };
         let members = (0..size).map(open).collect::<Result<Vec<_>, _>>()?;
         let options = GroupOptions { network: profile.figures(size), ..options.clone() };
@@ -145,7 +145,7 @@ impl Group {
         options: &GroupOptions,
         builders: B,
     ) -> Result<Self, GroupError> {
-        let rank = transport.place().rank;
+        let rank = transport.location().rank;
         let device = Device::open_sim(options.device, builders);
         let device = device.map_err(|source| GroupError::Rank { rank, source })?;
         Self::of_members(vec![(device, transport)], options)
@@ -167,7 +167,7 @@ impl Group {
         options: &GroupOptions,
     ) -> Result<Self, GroupError> {
         let activity = Arc::new(Activity::default());
-        let join = |(device, transport)| Member::new(device, transport, &activity);
+        let join = |(device, transport)| RankDevice::new(device, transport, &activity);
         let members = members.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
         let engines = members
             .iter()
@@ -182,18 +182,18 @@ impl Group {
     /// How many ranks there are, here and elsewhere.
     #[must_use]
     pub fn size(&self) -> u32 {
-        self.members.first().map_or(0, |member| member.place().size)
+        self.members.first().map_or(0, |member| member.location().size)
     }
 
     /// The members of this process, by rank.
     #[must_use]
-    pub fn members(&self) -> &[Member] {
+    pub fn members(&self) -> &[RankDevice] {
         &self.members
     }
 
     /// The same, to register kernels with.
     #[must_use]
-    pub fn members_mut(&mut self) -> &mut [Member] {
+    pub fn members_mut(&mut self) -> &mut [RankDevice] {
         &mut self.members
     }
 
@@ -223,7 +223,7 @@ impl Group {
         let words = own.first().map_or(0, Vec::len) as u64;
         self.agree(pto_graph::symbol(work.builder).rotate_left(8) ^ words)?;
         let network = self.options.network;
-        let words = |(member, own): (&Member, _)| member.membership().words(own, network);
+        let words = |(member, own): (&RankDevice, _)| member.membership().words(own, network);
         let words: Vec<_> = self.members.iter().zip(own).map(words).collect();
         let words = words.iter().map(|orch_args| Work::Stream { builder: work.builder, orch_args });
         let results = run_all(&mut self.members, words, options);
@@ -315,7 +315,7 @@ impl Group {
         let (mut ranks, mut failures) = (Vec::new(), Vec::new());
         for (member, result) in self.members.iter().zip(results) {
             let (transfers, transfer) = member.membership().take_outcome();
-            let (rank, host) = (member.rank(), member.place().host.clone());
+            let (rank, host) = (member.rank(), member.location().host.clone());
             match result? {
                 Ok(mut run) => {
                     run.trace.iter_mut().for_each(|trace| trace.rank = Some(rank));
@@ -341,12 +341,12 @@ impl Group {
     /// windows, and are numbered anew.
     ///
     /// # Errors
-    /// `Size`: nobody is left; those of [`of_devices`](Self::of_devices). The group is gone then.
+    /// `Size`: no rank is left; those of [`of_devices`](Self::of_devices). The group is gone then.
     pub fn without(mut self, ranks: &[u32]) -> Result<Self, GroupError> {
         drop(self.progress.take());
         let members = std::mem::take(&mut self.members).into_iter();
         let left = members.filter(|member| !ranks.contains(&member.rank()));
-        let (devices, windows): (Vec<_>, Vec<_>) = left.map(Member::leave).unzip();
+        let (devices, windows): (Vec<_>, Vec<_>) = left.map(RankDevice::leave).unzip();
         if devices.is_empty() {
             return Err(GroupError::Size { size: 0, most: MAX_LOCAL_RANKS });
         }
@@ -370,7 +370,7 @@ type Ran = Result<Result<RunReport, crate::error::Error>, GroupError>;
 
 /// Runs its work on each of the members at once.
 fn run_all<'w>(
-    members: &mut [Member],
+    members: &mut [RankDevice],
     work: impl Iterator<Item = Work<'w>>,
     options: &RunOptions,
 ) -> Vec<Ran> {

@@ -1,19 +1,19 @@
 //! Sessions of a group: the device of every member stays up, and its streams take transfers between their other commands.
 //!
-//! All sessions together are one run of the group: tags and signal slots count from when the sessions were opened. Streams of one session go on beside each
-//! other also where one of them waits for another rank. A run that has the cores for itself ([`Stream::run`](crate::session::Stream::run)) may hold collectives,
+//! All sessions together are one run of the group: tags and signal slots count from when the sessions were opened. Streams of one session run
+//! concurrently, also if one of them waits for another rank. A run that has the cores alone ([`Stream::run`](crate::session::Stream::run)) may hold collectives,
 //! whose tags are those of its own calls: all ranks submit such runs in the same order, and in one stream. Programs of a stitcher
-//! ([`ProgramStream`](crate::stitch::ProgramStream)) are such runs, and are told of the group without more ado.
+//! ([`ProgramStream`](crate::stitch::ProgramStream)) are such runs, and get the words of the group by themselves.
 
 use pto_abi::GmAddr;
 use pto_graph::group::Communicator;
 use pto_sim_shim::group::TransferError;
 
 use super::error::GroupError;
-use super::member::{Member, Membership};
+use super::member::{Membership, RankDevice};
 use super::ranks::{Group, GroupParts};
 use super::report::TransferCounts;
-use super::transport::Place;
+use super::transport::RankLocation;
 use crate::device::Device;
 use crate::session::{Session, SessionOptions};
 
@@ -32,7 +32,7 @@ pub struct MemberSession {
     session: Session,
     /// `None`: it is being closed.
     rank: Option<Membership>,
-    place: Place,
+    location: RankLocation,
     communicator: Communicator,
 }
 
@@ -51,18 +51,18 @@ impl Group {
         self.agree(pto_graph::symbol("sessions"))?;
         let mut rest = self.into_parts();
         let network = rest.options.network;
-        let open = |member: Member| {
+        let open = |member: RankDevice| {
             let (device, rank) = member.into_parts();
-            let place = rank.place().clone();
+            let location = rank.location().clone();
             let communicator = rank.communicator(network).of_session();
             let session = device.session(options.clone());
             let session =
-                session.map_err(|source| GroupError::Session { rank: place.rank, source })?;
+                session.map_err(|source| GroupError::Session { rank: location.rank, source })?;
             let mut words = Vec::new();
             communicator.encode(|word| words.push(word));
             session.enter_group(words);
             rank.engine().into_iter().for_each(|engine| engine.enter_session());
-            Ok(MemberSession { session, rank: Some(rank), place, communicator })
+            Ok(MemberSession { session, rank: Some(rank), location, communicator })
         };
         let members = std::mem::take(&mut rest.members).into_iter().map(open);
         let members = members.collect::<Result<Vec<_>, GroupError>>()?;
@@ -80,12 +80,12 @@ impl GroupSessions {
     /// Closes the sessions when their streams are idle, and gives the group back.
     ///
     /// # Errors
-    /// `InUse`: somebody still has the device of a session; the group is gone.
+    /// `InUse`: another call still uses the device of a session; the group is gone.
     pub fn close(mut self) -> Result<Group, GroupError> {
         let close = |member: MemberSession| {
             let rank = member.rank();
             let (device, rank) = member.close().ok_or(GroupError::InUse { rank })?;
-            Ok(Member::of_parts(device, rank))
+            Ok(RankDevice::of_parts(device, rank))
         };
         let sessions = std::mem::take(&mut self.members).into_iter();
         self.rest.members = sessions.map(close).collect::<Result<Vec<_>, GroupError>>()?;
@@ -97,16 +97,16 @@ impl MemberSession {
     /// The rank.
     #[must_use]
     pub const fn rank(&self) -> u32 {
-        self.place.rank
+        self.location.rank
     }
 
     /// Where it is.
     #[must_use]
-    pub const fn place(&self) -> &Place {
-        &self.place
+    pub const fn location(&self) -> &RankLocation {
+        &self.location
     }
 
-    /// The session. It ends with this value, whoever owns it as well.
+    /// The session. It ends with this value, also if it has other owners.
     #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
@@ -127,7 +127,7 @@ impl MemberSession {
         self.communicator.window(window).map(|window| window.base).map_err(|_| missing)
     }
 
-    /// The words of a program with a communicator, for [`Stream::run`](crate::session::Stream::run): `own`, and those of the group behind them.
+    /// The words of a program with a communicator, for [`Stream::run`](crate::session::Stream::run): `own`, followed by those of the group.
     #[must_use]
     pub fn words(&self, mut own: Vec<u64>) -> Vec<u64> {
         self.communicator.encode(|word| own.push(word));

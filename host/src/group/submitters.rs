@@ -1,4 +1,4 @@
-//! Transfers are tasks, whoever submits them: streams of sessions, captured streams, graphs of the host. Each gives what a program of the streaming runtime gives.
+//! Transfers are tasks of streams of sessions, of captured streams, and of graphs of the host. Each gives the results of a program of the streaming runtime.
 
 use std::time::Duration;
 
@@ -60,16 +60,16 @@ fn add(base: GmAddr) -> (FuncId, CoreKind, [u64; 4]) {
 fn around(comm: &Communicator, base: GmAddr, round: u64) -> [pto_graph::group::Transfer; 4] {
     let (next, last) =
         ((comm.rank() + 1) % comm.size(), (comm.rank() + comm.size() - 1) % comm.size());
-    let place = RemotePlace { rank: next, window: 0, offset: 3 * BYTES };
+    let remote = RemotePlace { rank: next, window: 0, offset: 3 * BYTES };
     [
         comm.send_transfer(&tensor(base, 0), next, 7).unwrap(),
         comm.receive_transfer(&tensor(base, 1), last, 7).unwrap(),
-        comm.put_transfer(&tensor(base, 2), place, Some(Signal { slot: 3, value: 1 })).unwrap(),
+        comm.put_transfer(&tensor(base, 2), remote, Some(Signal { slot: 3, value: 1 })).unwrap(),
         comm.wait_transfer(Signal { slot: 3, value: round }).unwrap(),
     ]
 }
 
-/// What stands in the last tensor of a rank after [`around`]: the sum of the rank before it.
+/// The value of the last tensor of a rank after [`around`]: the sum of the rank before it.
 fn expected(rank: u32, size: u32) -> f32 {
     let has = |back: u32| ((rank + 2 * size - back) % size) as f32 + 1.0;
     has(1) + has(2)
@@ -105,7 +105,7 @@ fn graphs_of_the_host_have_transfers() {
         let mut group = group(size);
         let graphs: Vec<_> = (0..size).map(|rank| graph(&group, rank)).collect();
         for _ in 0..3 {
-            // The same graphs again: what stands on the device of them is not taken for what they begin with.
+            // The same graphs again: what a run has left on the device is not taken for a fresh image.
             let report = group.run_graphs(&graphs, &run_options()).unwrap();
             check(&group);
             assert_eq!(report.transfers().transfers, 4 * u64::from(size));
@@ -126,8 +126,8 @@ fn virtual_group() -> Group {
 #[test]
 fn sessions_in_virtual_time_are_refused() {
     let refused = virtual_group().sessions(&session_options()).err().unwrap().to_string();
-    let told = refused.contains("virtual time has no sessions");
-    assert!(told && refused.contains("Group::open_local"), "{refused}");
+    let names_it = refused.contains("virtual time has no sessions");
+    assert!(names_it && refused.contains("Group::open_local"), "{refused}");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn streams_have_transfers_between_their_launches() {
     let sessions = sessions(group(3));
     let streams = Streams::of(&sessions);
     for round in 1..=5 {
-        // The last rank submits first: nobody waits for a rank in the order of their numbers.
+        // The last rank submits first: ranks do not wait for each other in the order of their numbers.
         for (member, streams) in sessions.members().iter().zip(&streams).rev() {
             streams.submit(member.communicator(), member.window(0).unwrap(), round);
         }
@@ -270,7 +270,7 @@ fn a_stream_that_waits_for_a_rank_holds_up_no_other_stream() {
     let (func, _, words) = add(first.window(0).unwrap());
     free.launch(func, &words).unwrap();
     free.synchronize_within(SOON).unwrap();
-    assert!(!waits.query().unwrap(), "nobody has signalled");
+    assert!(!waits.query().unwrap(), "no signal was sent");
     let of_second = second.session().stream().unwrap();
     let signals = second.communicator().signal_transfer(0, signal).unwrap();
     of_second.transfer(&signals).unwrap();
@@ -279,7 +279,7 @@ fn a_stream_that_waits_for_a_rank_holds_up_no_other_stream() {
 }
 
 #[test]
-fn ranks_that_disagree_in_a_session_are_told_and_new_sessions_work() {
+fn a_disagreement_of_ranks_in_a_session_is_reported_and_new_sessions_work() {
     let sessions = sessions(group(2));
     let [first, second] = sessions.members() else { unreachable!("two ranks") };
     let bases = [first, second].map(|member| member.window(0).unwrap());
@@ -287,8 +287,8 @@ fn ranks_that_disagree_in_a_session_are_told_and_new_sessions_work() {
     let streams = [first, second].map(|member| member.session().stream().unwrap());
     streams[0].transfer(&first.communicator().send_transfer(&to, 1, 1).unwrap()).unwrap();
     streams[1].transfer(&second.communicator().receive_transfer(&from, 0, 1).unwrap()).unwrap();
-    let told = streams.each_ref().map(|stream| stream.synchronize_within(SOON).is_err());
-    assert_eq!(told, [true, true]);
+    let has_failed = streams.each_ref().map(|stream| stream.synchronize_within(SOON).is_err());
+    assert_eq!(has_failed, [true, true]);
     let why = [first, second].map(|member| member.transfers().1.unwrap());
     assert!(
         why.iter().any(|why| why.contains("1024 bytes") && why.contains("32 bytes")),

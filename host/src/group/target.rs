@@ -54,7 +54,7 @@ mod tests {
     use super::GroupTarget;
 
     #[test]
-    fn a_target_is_read_or_told_how_to_write() {
+    fn a_target_is_read_or_the_error_says_how_to_write_it() {
         assert_eq!("local:8".parse(), Ok(GroupTarget::Local(8)));
         assert_eq!("mpi".parse(), Ok(GroupTarget::Mpi));
         assert_eq!("virtual:2".parse(), Ok(GroupTarget::Virtual(2, "a3-pod".into())));

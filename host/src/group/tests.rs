@@ -10,8 +10,8 @@ use super::small::SmallRun;
 use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile, TransferError};
 use crate::{DeviceOptions, Hosting, RunOptions};
 
-/// Words of the test programs: element type, elements, reduction, algorithm, order, root.
-struct Words {
+/// The arguments of a test program: element type, elements, reduction, algorithm, order, root.
+struct CallArguments {
     tensor: TensorView<'static>,
     other: TensorView<'static>,
     reduction: Reduction,
@@ -19,7 +19,7 @@ struct Words {
     root: u32,
 }
 
-impl Words {
+impl CallArguments {
     fn of<G: StreamBuilder>(stream: &G, comm: &Communicator) -> Result<Self, BuildError> {
         let words = comm.program_args(stream.orch_args());
         let byte = |at: usize| u8::try_from(words[at]).map_err(|_| BuildError::Failed(1));
@@ -42,7 +42,7 @@ impl Words {
 
 fn all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, reduction, options, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, reduction, options, .. } = CallArguments::of(stream, &comm)?;
     comm.all_reduce(stream, &tensor, reduction, &options)?;
     comm.barrier(stream, &tensor)?;
     Ok(())
@@ -50,7 +50,7 @@ fn all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 fn reduce_and_broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, reduction, options, root, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, reduction, options, root, .. } = CallArguments::of(stream, &comm)?;
     comm.reduce(stream, &tensor, (root, reduction), &options)?;
     comm.broadcast(stream, &tensor, root, &options)?;
     Ok(())
@@ -58,7 +58,7 @@ fn reduce_and_broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildErr
 
 fn scatter_and_gather<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, reduction, options, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, reduction, options, .. } = CallArguments::of(stream, &comm)?;
     comm.reduce_scatter(stream, &tensor, reduction, &options)?;
     comm.all_gather(stream, &tensor, &options)?;
     Ok(())
@@ -66,7 +66,7 @@ fn scatter_and_gather<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError
 
 fn exchange<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, other, options, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, other, options, .. } = CallArguments::of(stream, &comm)?;
     comm.all_to_all(stream, (&tensor, &other), &options)?;
     Ok(())
 }
@@ -74,11 +74,11 @@ fn exchange<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// Each rank puts its first half to the next one's second half, signals, and waits.
 fn neighbours<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, other, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, other, .. } = CallArguments::of(stream, &comm)?;
     let (next, signal) = ((comm.rank() + 1) % comm.size(), Signal { slot: 7, value: 1 });
     let offset = comm.window(0)?.bytes / 2;
-    let place = RemotePlace { rank: next, window: 0, offset };
-    comm.put(stream, &tensor, place, Some(signal))?;
+    let remote = RemotePlace { rank: next, window: 0, offset };
+    comm.put(stream, &tensor, remote, Some(signal))?;
     comm.wait(stream, signal, &other)?;
     comm.get(stream, RemotePlace { rank: next, window: 0, offset: 0 }, &tensor.slice(0, 0, 1))?;
     Ok(())
@@ -114,7 +114,7 @@ fn tiled_to_root<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// Rank 1 makes a call that the others do not make.
 fn disagree<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, reduction, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, reduction, .. } = CallArguments::of(stream, &comm)?;
     let length = if comm.rank() == 1 { 8 } else { 16 };
     comm.all_reduce(stream, &tensor.slice(0, 0, length), reduction, &options)?;
     Ok(())
@@ -122,7 +122,7 @@ fn disagree<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 fn broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, root, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, root, .. } = CallArguments::of(stream, &comm)?;
     comm.broadcast(stream, &tensor, root, &options)?;
     Ok(())
 }
@@ -130,7 +130,7 @@ fn broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// The last rank reduces what the others take from rank 0.
 fn broadcast_or_all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, reduction, root, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, reduction, root, .. } = CallArguments::of(stream, &comm)?;
     if comm.rank() + 1 == comm.size() {
         comm.all_reduce(stream, &tensor, reduction, &options)?;
     } else {
@@ -141,7 +141,7 @@ fn broadcast_or_all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), Build
 
 fn all_reduce_or_barrier<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, reduction, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, reduction, .. } = CallArguments::of(stream, &comm)?;
     if comm.rank() + 1 == comm.size() {
         comm.barrier(stream, &tensor)?;
     } else {
@@ -153,7 +153,7 @@ fn all_reduce_or_barrier<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildEr
 /// The same ranks twice: one sub-group adds up the first half, the other one the second half. Rank 1 calls them in the other order.
 fn two_sub_groups<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, .. } = CallArguments::of(stream, &comm)?;
     let size = comm.size();
     let missing = || BuildError::Failed(8);
     let mut first = comm.strided(0, 1, size)?.ok_or_else(missing)?;
@@ -171,7 +171,7 @@ fn two_sub_groups<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// Rank 1 gives up; the others wait for it.
 fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, reduction, root, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, reduction, root, .. } = CallArguments::of(stream, &comm)?;
     if comm.rank() == 1 {
         return if root == 0 { Err(BuildError::Failed(77)) } else { Ok(()) };
     }
@@ -182,7 +182,7 @@ fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// The program of rank 1 never returns; the others wait for it.
 fn one_hangs<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let Words { tensor, options, reduction, .. } = Words::of(stream, &comm)?;
+    let CallArguments { tensor, options, reduction, .. } = CallArguments::of(stream, &comm)?;
     comm.all_reduce(stream, &tensor, reduction, &options)?;
     while comm.rank() == 1 {
         std::thread::sleep(Duration::from_secs(60));
@@ -192,7 +192,7 @@ fn one_hangs<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 builder_set! {
-    struct Programs {}
+    struct CollectivePrograms {}
     stream {
         "all_reduce" => all_reduce,
         "reduce_and_broadcast" => reduce_and_broadcast,
@@ -216,7 +216,7 @@ const POOL: Hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
 fn group(size: u32, ranks_per_node: u32, hosting: Hosting) -> Group {
     let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 32 << 20, hosting };
     let options = GroupOptions { device, ranks_per_node, ..GroupOptions::default() };
-    let mut group = Group::open_local(size, &options, Programs).unwrap();
+    let mut group = Group::open_local(size, &options, CollectivePrograms).unwrap();
     group.window(2 * BYTES).unwrap();
     group
 }
@@ -388,7 +388,7 @@ fn puts_signals_and_gets_reach_the_neighbour() {
 }
 
 #[test]
-fn ranks_that_disagree_are_told_which_and_the_group_goes_on() {
+fn ranks_that_disagree_are_named_and_the_group_goes_on() {
     let mut group = group(3, 0, POOL);
     let how = (Reduction::SUM, Algorithm::DIRECT, Order::ANY);
     let Err(GroupError::Failed { failures }) =
@@ -404,8 +404,8 @@ fn ranks_that_disagree_are_told_which_and_the_group_goes_on() {
     check_reduced(&group, 16, Reduction::SUM, "after a failure");
 }
 
-/// The stall budget is of no use to them: what differs is told when the second rank is in the call, also where nobody meets anybody.
-fn told_at_once(
+/// The difference is reported when the second rank is in the call, long before the stall budget, also if no transfers meet.
+fn reported_at_once(
     group: &mut Group,
     builder: &str,
     args: &(dyn Fn(u32) -> Vec<u64> + Sync),
@@ -424,9 +424,9 @@ fn told_at_once(
     found.to_string()
 }
 
-/// The last rank makes the call with another algorithm and another size, so that nobody meets it.
+/// The last rank makes the call with another algorithm and another size, so that its transfers meet none.
 #[test]
-fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
+fn the_calls_of_ranks_whose_transfers_do_not_meet_are_reported() {
     let mut group = group(4, 0, POOL);
     let of =
         |algorithm, count| words(ElementType::I32, count, (Reduction::SUM, algorithm, Order::ANY));
@@ -434,7 +434,7 @@ fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
         3 => of(Algorithm::HALVING, 32).to_vec(),
         _ => of(Algorithm::RING, 36).to_vec(),
     };
-    let text = told_at_once(&mut group, "all_reduce", &args);
+    let text = reported_at_once(&mut group, "all_reduce", &args);
     for part in ["36 i32", "32 i32", "rank 3"] {
         assert!(text.contains(part), "{text}");
     }
@@ -442,7 +442,7 @@ fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
 
 /// Other collectives, roots, types and sizes, of two and of three ranks, in this process and in virtual time.
 #[test]
-fn ranks_in_different_calls_are_told_at_once() {
+fn ranks_in_different_calls_are_reported_at_once() {
     let how = (Reduction::SUM, Algorithm::AUTO, Order::ANY);
     let usual = words(ElementType::I32, 48, how);
     let other = |at: usize, word: u64| {
@@ -462,7 +462,7 @@ fn ranks_in_different_calls_are_told_at_once() {
         for mut group in [group(ranks, 0, POOL), virtual_group(ranks, NetFaults::default())] {
             for (builder, last, [of_first, of_last]) in cases {
                 let args = |rank: u32| if rank + 1 == ranks { last } else { usual }.to_vec();
-                let text = told_at_once(&mut group, builder, &args);
+                let text = reported_at_once(&mut group, builder, &args);
                 let of_both =
                     [of_first, of_last, "collective call 1", &format!("rank {}", ranks - 1)];
                 for part in of_both {
@@ -513,7 +513,7 @@ fn a_rank_that_fails_or_leaves_ends_the_run_of_all_and_the_rest_goes_on() {
 #[test]
 fn a_transfer_outside_of_a_group_is_a_named_fault() {
     let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 32 << 20, hosting: POOL };
-    let mut device = crate::Device::open_sim(device, Programs).unwrap();
+    let mut device = crate::Device::open_sim(device, CollectivePrograms).unwrap();
     device.register_library().unwrap();
     let mut words =
         words(ElementType::I32, 4, (Reduction::SUM, Algorithm::RING, Order::ANY)).to_vec();
@@ -531,12 +531,13 @@ fn virtual_group(size: u32, faults: NetFaults) -> Group {
     let device = DeviceOptions { aic: 1, aiv: 4, gm_bytes: 256 << 20, ..DeviceOptions::default() };
     let options = GroupOptions { device, ..GroupOptions::default() };
     let profile = NetworkProfile::by_name("a3-pod").unwrap();
-    let mut group = Group::open_virtual(size, &options, (profile, faults), Programs).unwrap();
+    let mut group =
+        Group::open_virtual(size, &options, (profile, faults), CollectivePrograms).unwrap();
     group.window(2 * BYTES).unwrap();
     group
 }
 
-/// Everything that tells two runs in virtual time apart.
+/// Everything that distinguishes two runs in virtual time.
 fn hashes(group: &mut Group, words: [u64; 6]) -> Vec<(u64, Duration)> {
     let work = GroupWork { builder: "all_reduce", args: &|_| words.to_vec() };
     let report = group.run(&work, &options()).unwrap();
@@ -562,7 +563,7 @@ fn virtual_time_reduces_and_gives_the_same_run_again() {
 }
 
 #[test]
-fn faults_of_the_network_and_of_ranks_are_told() {
+fn faults_of_the_network_and_of_ranks_are_reported() {
     let ordinary = words(ElementType::I32, 101, (Reduction::SUM, Algorithm::RING, Order::ANY));
     let faults = NetFaults { lost: Some(5), ..NetFaults::default() };
     let mut group = virtual_group(3, faults);
@@ -583,7 +584,7 @@ fn faults_of_the_network_and_of_ranks_are_told() {
 
 /// The thread that carries the machines is stuck in the program of rank 1: another one goes on with those of the others.
 #[test]
-fn a_program_in_virtual_time_that_never_returns_is_told_and_the_other_ranks_end() {
+fn a_program_in_virtual_time_that_never_returns_is_reported_and_the_other_ranks_end() {
     let mut group = virtual_group(3, NetFaults::default());
     let how = (Reduction::SUM, Algorithm::RING, Order::ANY);
     let short = Duration::from_millis(100);
@@ -608,7 +609,7 @@ fn micros(builder: &str, bytes: u64, algorithm: Algorithm) -> f64 {
     let options =
         GroupOptions { device: DeviceOptions { hosting, ..device }, ..Default::default() };
     let profile = (NetworkProfile::by_name("a3-pod").unwrap(), NetFaults::default());
-    let mut group = Group::open_virtual(8, &options, profile, Programs).unwrap();
+    let mut group = Group::open_virtual(8, &options, profile, CollectivePrograms).unwrap();
     group.window(bytes).unwrap();
     let mut run = self::options();
     (run.aicpu_instances, run.capacities.stream.heap_bytes) = (4, 64 << 20);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use pto_sim_shim::group::{ByteRange, Transfer, TransferError};
 
-/// Where a rank is.
+/// The number of a rank, and where it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RankLocation {
     /// The rank.
     pub rank: u32,
     /// How many ranks there are.
@@ -26,18 +26,17 @@ pub struct Completion {
     pub result: Result<(), TransferError>,
 }
 
-/// One rank's way to the others. One engine at a time calls it.
+/// The connection of one rank to the others. One engine at a time calls it.
 ///
 /// - Sends and receives meet by the pair of ranks, the run and the tag, in the order in which they are started. Bytes and stamps of
 ///   both sides must be equal; if not, both sides fail with [`TransferError::Mismatch`].
 /// - A send without bytes is a token: it is over at once, whether or not the other side has come.
 /// - A signal adds to a slot of the other rank; a put with a slot does so after its bytes are there. A wait is over when the slot of
 ///   this rank has at least the value. Slots are zero when a run begins.
-/// - The spans of a transfer stay mapped while the member lives. Nobody else uses them in a way that conflicts with the transfer
-///   while it is under way: the edges of the task see to that.
+/// - The spans of a transfer stay mapped while the member lives. The edges of the task order every access that conflicts with the transfer.
 pub trait Transport: Send + Sync {
     /// Where this rank is.
-    fn place(&self) -> Place;
+    fn location(&self) -> RankLocation;
 
     /// Collective. This rank's part of window `id`, the next one; the others may put to it and get from it from now on.
     ///
@@ -51,24 +50,24 @@ pub trait Transport: Send + Sync {
     /// The transport is gone.
     fn begin(&self, run: u64) -> Result<(), TransferError>;
 
-    /// Starts a transfer, and does not wait. `number` tells it from the others of this run. `transfer.bytes` are exact: counts have been
+    /// Starts a transfer, and does not wait. `number` identifies it in this run. `transfer.bytes` are exact: counts have been
     /// read.
     ///
     /// # Errors
     /// It cannot be, or the other side does not agree.
     fn start(&self, number: u64, transfer: &Transfer) -> Result<(), TransferError>;
 
-    /// Makes progress on everything under way, without waiting, and appends what is over. After a rank has failed, everybody who
+    /// Makes progress on everything under way, without waiting, and appends what is over. After a rank has failed, every rank that
     /// has transfers under way gets a completion without a number.
     fn poll(&self, over: &mut Vec<Completion>);
 
-    /// Two ranks whose transfers of one collective call do not agree, where that is known here and nobody has met them. Asked before [`end`](Self::end), of a
+    /// Two ranks whose transfers of one collective call do not agree, if that is known here and they have met none. Asked before [`end`](Self::end), of a
     /// run that has failed.
     fn disagreement(&self) -> Option<TransferError> {
         None
     }
 
-    /// The run of this rank is over; what is under way is forgotten. `cause`: the run has failed, and the others are to be told why.
+    /// The run of this rank is over; what is under way is forgotten. `cause`: the run has failed, and the other ranks are to report this cause.
     fn end(&self, cause: Option<&str>);
 
     /// Collective; waits up to `budget`. Every rank gives a word, and gets those of all, by rank.

@@ -1,8 +1,8 @@
-//! The bell that wakes the service. Whoever has submitted a command or finished a job rings it.
+//! The bell that wakes the service. A thread that has submitted a command or finished a job rings it.
 //!
 //! ```text
-//! ringer:  makes its news visible; state: swap RUNG -> was ASLEEP? unpark
-//! service: finds nothing to do; state: swap ASLEEP -> was RUNG? look again : park
+//! ringer:  publishes its change; state: swap RINGING -> was ASLEEP? unpark
+//! service: finds nothing to do; state: swap ASLEEP -> was RINGING? look again : park
 //! ```
 //! Both swaps are on one word, so that one of the two sees the other: no ring is lost.
 
@@ -12,7 +12,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 const AWAKE: u32 = 0;
-const RUNG: u32 = 1;
+const RINGING: u32 = 1;
 const ASLEEP: u32 = 2;
 
 /// The bell of one service.
@@ -24,38 +24,38 @@ pub(super) struct Bell {
 }
 
 impl Bell {
-    /// The calling thread is the one that sleeps here.
+    /// The calling thread is the one that the bell wakes.
     pub(super) fn occupy(&self) {
         self.sleeper.get_or_init(std::thread::current);
     }
 
-    /// Wakes the service, or keeps it from falling asleep.
+    /// Wakes the service, or keeps it from going to sleep.
     #[inline]
     pub(super) fn ring(&self) {
         // AcqRel: Release pairs with the Acquire half of the swaps in `take_ring` and `sleep`, after which the service
         // sees what was submitted.
-        if self.state.swap(RUNG, Ordering::AcqRel) == ASLEEP
+        if self.state.swap(RINGING, Ordering::AcqRel) == ASLEEP
             && let Some(sleeper) = self.sleeper.get()
         {
             sleeper.unpark();
         }
     }
 
-    /// Whether there was a ring since the last call of `take_ring`.
-    pub(super) fn has_rung(&self) -> bool {
-        self.state.load(Ordering::Relaxed) == RUNG
+    /// Whether the bell rang since the last call of `take_ring`.
+    pub(super) fn is_ringing(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == RINGING
     }
 
-    /// Takes a ring, if there was one since the last call.
+    /// Clears the bell; whether it rang since the last call.
     pub(super) fn take_ring(&self) -> bool {
         // Acquire: pairs with the Release half of the swap in `ring`.
-        self.state.swap(AWAKE, Ordering::Acquire) == RUNG
+        self.state.swap(AWAKE, Ordering::Acquire) == RINGING
     }
 
-    /// Sleeps until rung, or for `limit`; whether it was rung.
+    /// Sleeps until the bell rings, or for `limit`; whether it rang.
     pub(super) fn sleep(&self, limit: Duration) -> bool {
         // AcqRel: see `ring`.
-        if self.state.swap(ASLEEP, Ordering::AcqRel) != RUNG {
+        if self.state.swap(ASLEEP, Ordering::AcqRel) != RINGING {
             std::thread::park_timeout(limit);
         }
         self.take_ring()

@@ -42,11 +42,11 @@ pub(crate) struct RecordedTask {
     pub(crate) func_id: FuncId,
     /// `None`: the transfer engine does it.
     pub(crate) kind: Option<CoreKind>,
-    /// Its arguments, with the context of its block behind them, where there are several.
+    /// Its arguments, followed by the context of its block, if there are several.
     pub(crate) args: Vec<u64>,
     /// Whether its last argument is that context.
     pub(crate) is_block: bool,
-    /// The tasks that it waits for; each stands in front of it.
+    /// The indices of the tasks that it waits for, each below its own.
     pub(crate) after: Vec<usize>,
 }
 
@@ -57,10 +57,10 @@ impl KernelCall {
         Self { args, ..self.clone() }
     }
 
-    /// Its tasks, one a block, behind `after`.
+    /// Its tasks, one a block, which wait for `after`.
     fn tasks(&self, after: &[usize]) -> impl Iterator<Item = RecordedTask> {
         (0..self.blocks).map(|block| {
-            // The word behind the arguments is where a kernel looks for its block.
+            // A kernel reads its block from the word after the arguments.
             let context = BlockContext { block, blocks: self.blocks, lane: 0 };
             let is_block = self.blocks > 1;
             let args = self.args.iter().copied().chain(is_block.then(|| context.word()));
@@ -99,12 +99,12 @@ impl Captured {
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct CapturedNode {
     what: Captured,
     after: Vec<usize>,
 }
 
-impl Node {
+impl CapturedNode {
     const fn is_launch(&self) -> bool {
         matches!(self.what, Captured::Launch(_))
     }
@@ -120,7 +120,7 @@ pub(super) enum Piece {
 /// A capture that is going on.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    nodes: Vec<Node>,
+    nodes: Vec<CapturedNode>,
     /// The last nodes of each stream that takes part.
     ends: BTreeMap<StreamId, Vec<usize>>,
     /// The origin has ended it: events that were recorded in it are as if they had not been.
@@ -160,14 +160,14 @@ impl Capture {
         let mut draft = self.draft();
         let node = draft.nodes.len();
         let after = draft.ends.insert(stream, vec![node]).unwrap_or_default();
-        draft.nodes.push(Node { what, after });
+        draft.nodes.push(CapturedNode { what, after });
     }
 
     /// Keeps this until the capture ends.
     pub(super) fn hold(&self, held: Arc<dyn Any + Send + Sync>) {
-        let place = |one: &Arc<dyn Any + Send + Sync>| Arc::as_ptr(one).cast::<()>();
+        let address = |one: &Arc<dyn Any + Send + Sync>| Arc::as_ptr(one).cast::<()>();
         let mut draft = self.draft();
-        if !draft.holds.iter().any(|known| place(known) == place(&held)) {
+        if !draft.holds.iter().any(|known| address(known) == address(&held)) {
             draft.holds.push(held);
         }
     }
@@ -193,7 +193,7 @@ impl Capture {
                 [] => before.clone(),
                 own => own.iter().map(|earlier| first + earlier).collect(),
             };
-            draft.nodes.push(Node { what: node.what.bound(bindings), after });
+            draft.nodes.push(CapturedNode { what: node.what.bound(bindings), after });
         }
         let last = (first..).zip(is_last).filter(|(_, is_last)| *is_last).map(|(node, _)| node);
         draft.ends.insert(stream, last.collect());
@@ -212,7 +212,7 @@ impl Capture {
 
     /// The origin ends it: the recording, or a stream that takes part and that the origin has not waited for.
     pub(super) fn end(&self, origin: StreamId) -> Result<Recording, StreamId> {
-        // Dropped behind the lock.
+        // Dropped after the lock.
         let _holds;
         let mut draft = self.draft();
         draft.is_over = true;
@@ -267,7 +267,7 @@ impl Joint {
 pub struct Recording(Arc<Recorded>);
 
 struct Recorded {
-    nodes: Vec<Node>,
+    nodes: Vec<CapturedNode>,
     /// Of a recording with other commands than launches.
     pieces: Vec<Piece>,
     /// The graph as it was captured, once it has been launched.
@@ -275,8 +275,8 @@ struct Recorded {
 }
 
 impl Recording {
-    fn of(nodes: Vec<Node>) -> Self {
-        let has_launches_only = nodes.iter().all(Node::is_launch);
+    fn of(nodes: Vec<CapturedNode>) -> Self {
+        let has_launches_only = nodes.iter().all(CapturedNode::is_launch);
         let pieces = if has_launches_only { Vec::new() } else { pieces(&nodes) };
         Self(Arc::new(Recorded { nodes, pieces, image: Mutex::default() }))
     }
@@ -383,21 +383,21 @@ impl Recording {
 
 /// The commands of a recording in an order that keeps theirs. Launches that can be together are one piece. What waits for a value comes when
 /// nothing else can, because another command may write the value.
-fn pieces(nodes: &[Node]) -> Vec<Piece> {
+fn pieces(nodes: &[CapturedNode]) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut is_done = vec![false; nodes.len()];
     let is_ready =
-        |node: &Node, is_done: &[bool]| node.after.iter().all(|earlier| is_done[*earlier]);
+        |node: &CapturedNode, is_done: &[bool]| node.after.iter().all(|earlier| is_done[*earlier]);
     while is_done.contains(&false) {
         let (before, had) = (is_done.clone(), pieces.len());
-        let mut launches: Vec<Node> = Vec::new();
-        let mut places = BTreeMap::new();
+        let mut launches: Vec<CapturedNode> = Vec::new();
+        let mut indices = BTreeMap::new();
         for (number, node) in nodes.iter().enumerate() {
             if !is_done[number] && node.is_launch() && is_ready(node, &is_done) {
-                let after = node.after.iter().filter_map(|earlier| places.get(earlier).copied());
+                let after = node.after.iter().filter_map(|earlier| indices.get(earlier).copied());
                 let after = after.collect();
-                places.insert(number, launches.len());
-                launches.push(Node { what: node.what.clone(), after });
+                indices.insert(number, launches.len());
+                launches.push(CapturedNode { what: node.what.clone(), after });
                 is_done[number] = true;
             }
         }
@@ -429,7 +429,7 @@ fn pieces(nodes: &[Node]) -> Vec<Piece> {
         if is_done == before {
             add(true, 1, &mut is_done);
         }
-        debug_assert!(pieces.len() > had, "each node stands behind those that it waits for");
+        debug_assert!(pieces.len() > had, "each node comes after those that it waits for");
     }
     pieces
 }
@@ -445,7 +445,7 @@ impl fmt::Debug for Recording {
 mod tests {
     use super::{Capture, Captured, KernelCall, Piece, Recording};
     use crate::session::StreamId;
-    use crate::session::captured::{CapturedCommand, CapturedKept};
+    use crate::session::captured::{CapturedCommand, CapturedObject};
     use pto_abi::session::CommandKind;
     use pto_abi::{CoreKind, FuncId, GmAddr};
 
@@ -463,12 +463,12 @@ mod tests {
     }
 
     fn command(kind: CommandKind) -> Captured {
-        let (words, kept) = (vec![0x1000, 8, 0], CapturedKept::Nothing);
-        Captured::Command(CapturedCommand { kind, words, kept })
+        let (words, object) = (vec![0x1000, 8, 0], CapturedObject::Nothing);
+        Captured::Command(CapturedCommand { kind, words, object })
     }
 
     /// The pieces: the edges of launches, or the kind of another command.
-    fn told(recording: &Recording) -> Vec<String> {
+    fn describe(recording: &Recording) -> Vec<String> {
         let piece = |piece: &Piece| match piece {
             Piece::Command(command) => format!("{:?}", command.kind),
             Piece::Launches(launches) => {
@@ -496,7 +496,7 @@ mod tests {
         let [fill, write, wait] =
             [CommandKind::FILL, CommandKind::WRITE_VALUE, CommandKind::WAIT_VALUE].map(kind);
         let expected = [&fill, "[[], [0]]", &write, &wait, "[[], [0]]"];
-        assert_eq!(told(&recording), expected);
+        assert_eq!(describe(&recording), expected);
         assert_eq!((recording.launches(), recording.first_command().unwrap().0), (4, 0));
         // It may be part of another one.
         let outer = Capture::begin(A);
@@ -505,7 +505,7 @@ mod tests {
         outer.add(A, call(6));
         let outer = outer.end(A).unwrap();
         let expected = ["[[]]", &fill, "[[], [0]]", &write, &wait, "[[], [0], [1]]"];
-        assert_eq!(told(&outer), expected);
+        assert_eq!(describe(&outer), expected);
         assert!(outer.has_argument(GmAddr(9)) && !outer.has_argument(GmAddr(4)));
     }
 

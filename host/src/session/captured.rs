@@ -11,7 +11,7 @@ use super::host_buffer::HostBuffer;
 use super::owned_work::{OwnedWork, RunTicket};
 use crate::options::RunOptions;
 
-/// Addresses of a capture, and those that stand for them in one launch of the recording.
+/// Addresses of a capture, and those that replace them in one launch of the recording.
 pub(super) type Bindings<'b> = &'b [(GmAddr, GmAddr)];
 
 /// A command as it was captured.
@@ -19,12 +19,12 @@ pub(super) type Bindings<'b> = &'b [(GmAddr, GmAddr)];
 pub(super) struct CapturedCommand {
     pub(super) kind: CommandKind,
     pub(super) words: Vec<u64>,
-    pub(super) kept: CapturedKept,
+    pub(super) object: CapturedObject,
 }
 
 /// What the host keeps for it.
 #[derive(Clone)]
-pub(super) enum CapturedKept {
+pub(super) enum CapturedObject {
     Nothing,
     Buffer(HostBuffer),
     Function(Arc<dyn Fn() + Send + Sync>),
@@ -42,7 +42,7 @@ pub(super) struct CapturedRun {
 }
 
 impl CapturedCommand {
-    /// The places that it copies, fills or writes, or reads: address and bytes.
+    /// The ranges that it copies, fills, writes or reads: address and bytes.
     pub(super) fn ranges(&self) -> Vec<(GmAddr, u64)> {
         let word = |at: usize| self.words.get(at).copied().unwrap_or(0);
         let addresses = self.addresses();
@@ -68,7 +68,7 @@ impl CapturedCommand {
         }
     }
 
-    /// Whether it waits for somebody else.
+    /// Whether it waits for another command.
     pub(super) fn waits(&self) -> bool {
         self.kind == CommandKind::WAIT_VALUE
     }
@@ -89,8 +89,8 @@ impl CapturedCommand {
     /// The words that may be bound: addresses, and the words that a builder reads.
     fn bindable(&mut self) -> impl Iterator<Item = &mut u64> {
         let addresses = self.addresses();
-        let of_builder = match &mut self.kept {
-            CapturedKept::Run(run) => match &mut run.work {
+        let of_builder = match &mut self.object {
+            CapturedObject::Run(run) => match &mut run.work {
                 OwnedWork::Stream { orch_args, .. } | OwnedWork::AicpuBuilder { orch_args, .. } => {
                     orch_args.as_mut_slice()
                 }
@@ -102,7 +102,7 @@ impl CapturedCommand {
     }
 }
 
-/// A word, or what stands for it.
+/// A word, or the one that replaces it.
 pub(super) fn bound_word(word: u64, bindings: Bindings<'_>) -> u64 {
     bindings.iter().find(|(from, _)| from.0 == word).map_or(word, |(_, to)| to.0)
 }

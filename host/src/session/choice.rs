@@ -3,18 +3,18 @@
 /// A stream that is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// Its place in the service's table.
-    pub(super) lane: usize,
+    /// The index of the stream in the service's table.
+    pub(super) index: usize,
     /// 0 is served first.
     pub(super) priority: u8,
 }
 
-/// Puts them in the order in which a thread serves them: by priority, and within a priority in turns, so that none starves the others.
+/// Sorts them into the order in which the service serves them: by priority, and round-robin within a priority, so that none starves.
 pub(super) fn in_turn(candidates: &mut [Candidate], turn: usize) {
-    let lanes = candidates.iter().map(|candidate| candidate.lane + 1).max().unwrap_or(1);
-    let distance = |lane: usize| (lane + lanes - turn % lanes) % lanes;
+    let count = candidates.iter().map(|candidate| candidate.index + 1).max().unwrap_or(1);
+    let distance = |index: usize| (index + count - turn % count) % count;
     // No two have the same key.
-    candidates.sort_unstable_by_key(|candidate| (candidate.priority, distance(candidate.lane)));
+    candidates.sort_unstable_by_key(|candidate| (candidate.priority, distance(candidate.index)));
 }
 
 /// Choices by a seed (splitmix64, Steele, Lea and Flood 2014).
@@ -40,21 +40,21 @@ impl Seeded {
 mod tests {
     use super::{Candidate, Seeded, in_turn};
 
-    fn lanes(priorities: &[u8], turn: usize) -> Vec<usize> {
+    fn order(priorities: &[u8], turn: usize) -> Vec<usize> {
         let candidates = priorities.iter().enumerate();
-        let candidates = candidates.map(|(lane, &priority)| Candidate { lane, priority });
+        let candidates = candidates.map(|(index, &priority)| Candidate { index, priority });
         let mut candidates: Vec<_> = candidates.collect();
         in_turn(&mut candidates, turn);
-        candidates.into_iter().map(|candidate| candidate.lane).collect()
+        candidates.into_iter().map(|candidate| candidate.index).collect()
     }
 
     #[test]
     fn priorities_come_first_and_equals_take_turns() {
-        assert_eq!(lanes(&[7, 0, 7, 7], 0), [1, 0, 2, 3]);
-        assert_eq!(lanes(&[7, 0, 7, 7], 2), [1, 2, 3, 0]);
-        let firsts: Vec<_> = (0..6).map(|turn| lanes(&[1, 1, 1], turn)[0]).collect();
+        assert_eq!(order(&[7, 0, 7, 7], 0), [1, 0, 2, 3]);
+        assert_eq!(order(&[7, 0, 7, 7], 2), [1, 2, 3, 0]);
+        let firsts: Vec<_> = (0..6).map(|turn| order(&[1, 1, 1], turn)[0]).collect();
         assert_eq!(firsts, [0, 1, 2, 0, 1, 2]);
-        assert!(lanes(&[], 5).is_empty());
+        assert!(order(&[], 5).is_empty());
     }
 
     #[test]

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use pto_abi::GmAddr;
 use pto_aicore_kernels::tile::DType;
 
-use super::byte_place::BytePlace;
-use super::error::Cause;
+use super::byte_window::ByteWindow;
+use super::error::FailureCause;
 use super::host_buffer::HostBuffer;
 use super::reduction::Reduction;
 use crate::error::Error;
 use crate::gm::Gm;
 use crate::memory::Memory;
-use crate::traffic::Way;
+use crate::traffic::TrafficKind;
 
-/// Bytes that go through the worker's hands at once.
+/// Bytes that a worker buffers at once.
 const CHUNK_BYTES: usize = 1 << 12;
 /// The same where each step is a copy by the driver.
 const REMOTE_CHUNK_BYTES: usize = 1 << 20;
 
 /// What is to be copied.
-pub(super) enum Copy {
+pub(super) enum CopyCommand {
     /// From the host.
     In { to: GmAddr, from: HostBuffer },
     /// To the host.
@@ -33,7 +33,7 @@ pub(super) enum Copy {
     Fill { to: GmAddr, bytes: u64, pattern: [u8; 8] },
 }
 
-impl Copy {
+impl CopyCommand {
     /// How many bytes it moves.
     pub(super) fn bytes(&self) -> u64 {
         match self {
@@ -45,30 +45,30 @@ impl Copy {
     }
 
     /// Which way its bytes go.
-    pub(super) fn way(&self) -> Way {
+    pub(super) fn traffic_kind(&self) -> TrafficKind {
         match self {
-            Self::In { .. } => Way::ToDevice,
-            Self::Out { .. } => Way::ToHost,
-            Self::On { .. } | Self::Reduce { .. } => Way::OnDevice,
-            Self::Fill { .. } => Way::Filled,
+            Self::In { .. } => TrafficKind::ToDevice,
+            Self::Out { .. } => TrafficKind::ToHost,
+            Self::On { .. } | Self::Reduce { .. } => TrafficKind::OnDevice,
+            Self::Fill { .. } => TrafficKind::Filled,
         }
     }
 
     /// Does it, and counts its bytes.
-    pub(super) fn perform(&self, memory: &Memory) -> Result<(), Cause> {
-        memory.traffic().count(self.way(), self.bytes());
+    pub(super) fn perform(&self, memory: &Memory) -> Result<(), FailureCause> {
+        memory.traffic().count(self.traffic_kind(), self.bytes());
         if memory.gm().is_remote() {
             let done = self.perform_remote(memory.gm());
-            return done.map_err(|error| Cause::Device(Arc::new(error)));
+            return done.map_err(|error| FailureCause::Device(Arc::new(error)));
         }
         let gm = memory.gm().window();
         let on_device =
-            |at, bytes| gm.offset_of(at, bytes).map(|offset| BytePlace { window: gm, offset });
+            |at, bytes| gm.offset_of(at, bytes).map(|offset| ByteWindow { window: gm, offset });
         let done = match self {
             Self::In { to, from } => on_device(*to, from.bytes())
-                .and_then(|to| move_bytes(from.bytes(), &from.place(), &to)),
+                .and_then(|to| move_bytes(from.bytes(), &from.window(), &to)),
             Self::Out { from, to } => on_device(*from, to.bytes())
-                .and_then(|from| move_bytes(to.bytes(), &from, &to.place())),
+                .and_then(|from| move_bytes(to.bytes(), &from, &to.window())),
             Self::On { from, to, bytes } => on_device(*from, *bytes)
                 .zip(on_device(*to, *bytes))
                 .and_then(|(from, to)| move_bytes(*bytes, &from, &to)),
@@ -79,21 +79,21 @@ impl Copy {
                 on_device(*to, *bytes).and_then(|to| fill(*bytes, &to, *pattern))
             }
         };
-        done.ok_or_else(|| Cause::Memory(format!("{} bytes do not lie in GM", self.bytes())))
+        done.ok_or_else(|| FailureCause::Memory(format!("{} bytes do not lie in GM", self.bytes())))
     }
 }
 
 /// In memory that only copies reach.
-impl Copy {
+impl CopyCommand {
     fn perform_remote(&self, gm: &Gm) -> Result<(), Error> {
         match self {
             Self::In { to, from } => in_chunks(from.bytes(), |at, chunk| {
-                from.place().read(at, chunk).unwrap_or_default();
+                from.window().read(at, chunk).unwrap_or_default();
                 gm.write(to.offset(at), chunk)
             }),
             Self::Out { from, to } => in_chunks(to.bytes(), |at, chunk| {
                 gm.read(from.offset(at), chunk)?;
-                to.place().write(at, chunk).unwrap_or_default();
+                to.window().write(at, chunk).unwrap_or_default();
                 Ok(())
             }),
             Self::On { from, to, bytes } => in_chunks(*bytes, |at, chunk| {
@@ -145,7 +145,7 @@ fn chunks(bytes: u64, mut step: impl FnMut(u64, usize) -> Option<()>) -> Option<
     Some(())
 }
 
-fn move_bytes(bytes: u64, from: &BytePlace<'_>, to: &BytePlace<'_>) -> Option<()> {
+fn move_bytes(bytes: u64, from: &ByteWindow<'_>, to: &ByteWindow<'_>) -> Option<()> {
     let mut chunk = [0; CHUNK_BYTES];
     chunks(bytes, |at, length| {
         from.read(at, &mut chunk[..length])?;
@@ -156,8 +156,8 @@ fn move_bytes(bytes: u64, from: &BytePlace<'_>, to: &BytePlace<'_>) -> Option<()
 /// Reduces the one into the other. A chunk holds whole elements.
 fn reduce(
     bytes: u64,
-    from: &BytePlace<'_>,
-    to: &BytePlace<'_>,
+    from: &ByteWindow<'_>,
+    to: &ByteWindow<'_>,
     (reduction, dtype): (Reduction, DType),
 ) -> Option<()> {
     let (mut other, mut one) = ([0; CHUNK_BYTES], [0; CHUNK_BYTES]);
@@ -170,7 +170,7 @@ fn reduce(
     })
 }
 
-fn fill(bytes: u64, to: &BytePlace<'_>, pattern: [u8; 8]) -> Option<()> {
+fn fill(bytes: u64, to: &ByteWindow<'_>, pattern: [u8; 8]) -> Option<()> {
     let mut chunk = [0; CHUNK_BYTES];
     chunk.as_chunks_mut().0.fill(pattern);
     chunks(bytes, |at, length| to.write(at, &chunk[..length]))

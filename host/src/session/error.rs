@@ -1,5 +1,5 @@
 //! What can go wrong in a session. A command that fails leaves a [`CommandFailure`] in its stream; the next synchronise
-//! tells it.
+//! reports it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum SessionError {
     #[error(transparent)]
     Device(Arc<Error>),
 
-    /// A command failed. It is told once.
+    /// A command failed. Its failure is reported once.
     #[error(transparent)]
     Failed(Arc<CommandFailure>),
 
@@ -51,7 +51,7 @@ pub enum SessionError {
         state: String,
     },
 
-    /// Whoever waited has ended the wait; what was submitted goes on.
+    /// The caller has ended the wait; the commands go on.
     #[error("the wait for {stream} was ended by its caller; wait again, or abort the stream")]
     Interrupted {
         /// The stream.
@@ -182,24 +182,24 @@ pub struct CommandFailure {
     /// What it asked for; `None`: the ring held something that is no command.
     pub kind: Option<CommandKind>,
     /// Why it failed.
-    pub cause: Cause,
+    pub cause: FailureCause,
 }
 
 /// Why a command failed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Cause {
+pub enum FailureCause {
     /// Its run ended with a fault, whose post-mortem is in the error, or was not started.
     Device(Arc<Error>),
-    /// It was on a core when a command of another stream ended their common run with a fault. Nobody knows what it has written.
+    /// It was on a core when a command of another stream ended their common run with a fault. What it has written is undefined.
     Interrupted(Arc<Error>),
-    /// Streams wait for each other; the text is the circle.
+    /// Streams wait for each other; the text is the cycle of waits.
     Deadlock(String),
     /// It is a wait, and lasted for longer than `StreamOptions::wait_budget`.
     TimedOut(Duration),
     /// A function of the host panicked; the text is its message.
     HostFunction(String),
-    /// What stands in the ring is no command.
+    /// An entry of the ring is no command.
     Defect(CommandDefect),
     /// Memory that the command names is not in GM any more.
     Memory(String),
@@ -210,7 +210,7 @@ impl CommandFailure {
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         match &self.cause {
-            Cause::Device(error) | Cause::Interrupted(error) => error.fault(),
+            FailureCause::Device(error) | FailureCause::Interrupted(error) => error.fault(),
             _ => None,
         }
     }
@@ -226,16 +226,16 @@ impl fmt::Display for CommandFailure {
 
 impl std::error::Error for CommandFailure {}
 
-impl fmt::Display for Cause {
+impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(error) => error.fmt(f),
             Self::Interrupted(error) => {
                 write!(f, "the command was on a core when another command failed: {error}")
             }
-            Self::Deadlock(circle) => write!(
+            Self::Deadlock(cycle) => write!(
                 f,
-                "streams wait for each other: {circle}; submit one of the records before the wait that it is for"
+                "streams wait for each other: {cycle}; submit one of the records before the wait that it is for"
             ),
             Self::TimedOut(budget) => write!(
                 f,

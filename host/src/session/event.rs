@@ -6,11 +6,11 @@
 //! ```text
 //! record n submitted                 wait -> record n
 //! nothing was ever recorded          wait -> nothing: it is over at once
-//! reset after record n               wait -> record n + 1, whoever submits it
+//! reset after record n               wait -> record n + 1, of any stream
 //! wait_next                          record n + 1
 //! ```
-//! Invariant: `completed` grows, and a record that its stream skips (after an abort or a stop) counts as complete, so that nobody
-//! waits for ever.
+//! Invariant: `completed` grows, and a record that its stream skips (after an abort or a stop) counts as complete, so that no wait
+//! lasts for ever.
 //!
 //! Why it is so: `docs/decisions/session-waits.md`.
 
@@ -29,7 +29,7 @@ use super::error::SessionError;
 use super::guarded;
 use super::ids::{EventId, StreamId};
 use super::lines::EventMemory;
-use super::seat::{Driver, Seat, Stepped, Unmet};
+use super::monitor::{Driver, Monitor, Stepped, Unmet};
 use crate::error::Error;
 use crate::memory::Memory;
 
@@ -37,12 +37,12 @@ use crate::memory::Memory;
 #[derive(Clone)]
 pub struct Event(Arc<EventCore>);
 
-/// What session and service know of an event.
+/// An event, as the session and the service share it.
 pub(super) struct EventCore {
     pub(super) id: EventId,
     memory: EventMemory,
     driver: Arc<Driver>,
-    seat: Seat<EventState>,
+    state: Monitor<EventState>,
 }
 
 #[derive(Default)]
@@ -74,12 +74,12 @@ impl EventCore {
         driver: &Arc<Driver>,
     ) -> Result<Self, Error> {
         let memory = EventMemory::new(memory)?;
-        Ok(Self { id, memory, driver: Arc::clone(driver), seat: Seat::default() })
+        Ok(Self { id, memory, driver: Arc::clone(driver), state: Monitor::default() })
     }
 
     /// `stream` is about to submit a record: its number.
     pub(super) fn next_record(&self, stream: StreamId) -> u64 {
-        let mut state = self.seat.lock();
+        let mut state = self.state.lock();
         state.records += 1;
         (state.is_reset, state.joint) = (false, None);
         let record = state.records;
@@ -94,33 +94,33 @@ impl EventCore {
 
     /// The record that a wait is for that is submitted now.
     pub(super) fn awaited(&self) -> u64 {
-        let state = self.seat.lock();
+        let state = self.state.lock();
         state.records + u64::from(state.is_reset)
     }
 
     /// The last record that was submitted.
     fn last(&self) -> u64 {
-        self.seat.lock().records
+        self.state.lock().records
     }
 
     /// The record after the last one that was submitted.
     pub(super) fn next(&self) -> u64 {
-        self.seat.lock().records + 1
+        self.state.lock().records + 1
     }
 
     /// A reset is submitted.
     pub(super) fn reset(&self) {
-        self.seat.lock().is_reset = true;
+        self.state.lock().is_reset = true;
     }
 
     /// The last record belongs to a capture.
     pub(super) fn set_joint(&self, joint: Joint) {
-        self.seat.lock().joint = Some(joint);
+        self.state.lock().joint = Some(joint);
     }
 
     /// The capture that goes on and that the last record belongs to.
     pub(super) fn joint(&self) -> Option<Joint> {
-        self.seat.lock().joint.clone().filter(Joint::is_open)
+        self.state.lock().joint.clone().filter(Joint::is_open)
     }
 
     /// Its line in GM.
@@ -139,9 +139,9 @@ impl EventCore {
         self.complete(record, Some(time_ns));
     }
 
-    /// The state, with what the firmware has done. Whoever is to be woken is woken when the service comes by.
+    /// The state, with what the firmware has done. The service wakes the wakers later.
     fn state(&self) -> MutexGuard<'_, EventState> {
-        let mut state = self.seat.lock();
+        let mut state = self.state.lock();
         self.look_at_line(&mut state);
         state
     }
@@ -168,15 +168,15 @@ impl EventCore {
         self.state().time_ns
     }
 
-    /// The stream that will complete `record`; `None`: nobody has submitted it.
+    /// The stream that will complete `record`; `None`: it was not submitted.
     pub(super) fn recorder(&self, record: u64) -> Option<StreamId> {
-        let state = self.seat.lock();
+        let state = self.state.lock();
         state.pending.iter().find(|(pending, _)| *pending == record).map(|(_, stream)| *stream)
     }
 
     /// A record is complete, at `time_ns` or, where it was skipped, without a time.
     pub(super) fn complete(&self, record: u64, time_ns: Option<u64>) {
-        let wakers = self.seat.change(|state| {
+        let wakers = self.state.change(|state| {
             state.pending.retain(|(pending, _)| *pending != record);
             // Records of several streams may complete out of order: those before the first pending one are complete.
             let first = state.pending.iter().map(|(pending, _)| *pending).min();
@@ -184,7 +184,7 @@ impl EventCore {
             state.time_ns = time_ns;
             let line = self.memory.line();
             line.time_ns.store(time_ns.unwrap_or_default(), Ordering::Relaxed);
-            // The firmware may be further: it completes records that are next, and the host is told later.
+            // The firmware may be further: it completes the next records, and the host sees that later.
             line.complete(state.completed);
             std::mem::take(&mut state.wakers)
         });
@@ -222,13 +222,13 @@ impl Event {
     /// Whether it was ever recorded.
     #[must_use]
     pub fn was_recorded(&self) -> bool {
-        self.0.seat.lock().records > 0
+        self.0.state.lock().records > 0
     }
 
     /// Waits until the record that is the last one now is complete; at once, where there is none.
     ///
     /// # Errors
-    /// `Stuck`: in a session that is stepped, nobody will complete it.
+    /// `Stuck`: in a session that its waiting threads step, no command can complete it.
     pub fn synchronize(&self) -> Result<(), SessionError> {
         self.synchronize_within(None)
     }
@@ -247,7 +247,7 @@ impl Event {
             self.0.look_at_line(state);
             (state.completed >= record).then_some(())
         };
-        let waited = self.0.driver.wait(&self.0.seat, limit.into(), is_done);
+        let waited = self.0.driver.wait(&self.0.state, limit.into(), is_done);
         waited.map_err(|unmet| match unmet {
             Unmet::TimedOut(waited) => SessionError::EventTimedOut { event: self.id(), waited },
             Unmet::Stuck(state) => SessionError::Stuck { state },
@@ -298,7 +298,7 @@ pub struct EventFuture {
 }
 
 impl EventFuture {
-    /// Whether the record is complete; where it is not, `waker` is woken behind it, or earlier. Unlike a poll it steps no session.
+    /// Whether the record is complete; if it is not, `waker` is woken after it, or earlier. Unlike a poll it steps no session.
     pub fn look(&self, waker: &Waker) -> Poll<()> {
         let mut state = self.event.0.state();
         if state.completed >= self.record {

@@ -1,4 +1,4 @@
-//! Code and values of the user that threads of a session call and drop: a panic in them is told, and the thread goes on.
+//! Code and values of the user that threads of a session call and drop: a panic in them is reported, and the thread goes on.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,11 +25,11 @@ fn message(panic: Box<dyn Any + Send>) -> String {
 
 /// Wakes a task of an executor, which is code of the user.
 pub(super) fn wake(waker: Waker) {
-    told("the waker of a task", guarded(|| waker.wake()));
+    log_panic("the waker of a task", guarded(|| waker.wake()));
 }
 
-/// Nobody waits for the result: the log is told.
-fn told(what: &str, result: Result<(), String>) {
+/// Logs a panic, because no caller waits for the result.
+fn log_panic(what: &str, result: Result<(), String>) {
     if let Err(message) = result {
         log::error!("{what} panicked: {message}");
     }
@@ -55,7 +55,7 @@ impl HostFunction {
 impl Drop for HostFunction {
     fn drop(&mut self) {
         let function = self.0.take();
-        told("dropping a function that was not called", guarded(|| drop(function)));
+        log_panic("dropping a function that was not called", guarded(|| drop(function)));
     }
 }
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_panics_is_told_and_goes_no_further() {
+    fn a_panic_is_reported_and_goes_no_further() {
         assert_eq!(guarded(|| 7), Ok(7));
         let message = |what: fn()| guarded(what).unwrap_err();
         assert_eq!(message(|| panic!("a text")), "a text");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
 
-use super::byte_place::BytePlace;
+use super::byte_window::ByteWindow;
 use crate::error::Error;
 
 /// Bytes of the host, for copies of a stream. Clones are the same bytes. What is read while a copy writes them is not
@@ -19,11 +19,11 @@ pub struct HostBuffer {
     bytes: u64,
 }
 
-/// The memory of a vector; or memory of somebody else, who keeps it.
+/// The memory of a vector, or foreign memory, which its owner keeps.
 struct HostMemory {
     start: *mut u8,
     bytes: u64,
-    /// How many bytes the vector has room for; `None`: the memory belongs to somebody else.
+    /// How many bytes the vector has room for; `None`: the memory is foreign.
     capacity: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ impl HostBuffer {
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(self.bytes).unwrap_or_default()];
-        self.place().read(0, &mut bytes).expect("as many as the buffer has");
+        self.window().read(0, &mut bytes).expect("as many as the buffer has");
         bytes
     }
 
@@ -89,16 +89,16 @@ impl HostBuffer {
     #[must_use = "it says whether anything was copied"]
     pub fn write(&self, from: &[u8]) -> Option<()> {
         let fits = from.len() as u64 <= self.bytes;
-        fits.then(|| self.place().write(0, from)).flatten()
+        fits.then(|| self.window().write(0, from)).flatten()
     }
 
     /// The bytes, as copies reach them.
-    pub(super) fn place(&self) -> BytePlace<'_> {
+    pub(super) fn window(&self) -> ByteWindow<'_> {
         let HostMemory { start, bytes, .. } = *self.memory;
         // SAFETY: the memory has so many bytes, and lives as long as this borrow; a foreign one by the promise of `foreign`. Only copies of bytes go through
         // the window, for which its alignment does not matter.
         let window = unsafe { GmWindow::from_raw(start, bytes, GmAddr::NULL) };
-        BytePlace { window, offset: self.offset }
+        ByteWindow { window, offset: self.offset }
     }
 }
 
@@ -133,7 +133,7 @@ impl fmt::Debug for HostBuffer {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         if let Some(capacity) = self.capacity {
-            // SAFETY: a vector of this capacity was taken over; nobody uses its memory any more.
+            // SAFETY: a vector of this capacity was taken over, and this is the last owner of its memory.
             drop(unsafe { Vec::from_raw_parts(self.start, 0, capacity) });
         }
     }
@@ -161,9 +161,9 @@ mod tests {
     fn a_vector_is_taken_over_and_not_copied() {
         let mut bytes = Vec::with_capacity(100);
         bytes.extend([1, 2, 3]);
-        let place = bytes.as_ptr();
+        let address = bytes.as_ptr();
         let buffer = HostBuffer::from(bytes);
-        assert_eq!(buffer.place().window.pointer(0, 3, 1).unwrap().cast_const(), place);
+        assert_eq!(buffer.window().window.pointer(0, 3, 1).unwrap().cast_const(), address);
         assert_eq!(buffer.to_vec(), [1, 2, 3]);
     }
 

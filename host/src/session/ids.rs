@@ -1,4 +1,4 @@
-//! The numbers by which people tell streams and events apart.
+//! The numbers by which people distinguish streams and events.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How many commands are in flight, and what is begun for the first of them and ended behind the last one.
+//! How many commands are in flight, and what begins with the first of them and ends after the last one.
 //!
 //! ```text
 //!            enter: begin, under the lock             enter: without the lock
@@ -6,12 +6,12 @@
 //!  end,     <------------------------------       <------------------------------
 //!  if still 0     leave, then the lock                  leave: without the lock
 //! ```
-//! Invariants: the count leaves 0 under the lock only, behind `begin`. So whoever has entered knows that what is held has begun,
-//! also when somebody else was the first. Behind `close` nobody enters: the count only falls, and when it is 0 nobody is left.
+//! Invariants: the count leaves 0 only under the lock and after `begin`. So after `enter` the hold has begun, also if another thread was the
+//! first. After `close` no command enters: the count only falls, and at 0 none is left.
 
 use pto_abi::sync::{AtomicU64, Ordering};
 
-/// Nobody enters any more.
+/// No command enters any more.
 const CLOSED: u64 = 1 << 63;
 
 /// The count, and whether it is closed.
@@ -25,14 +25,14 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// One more, unless it is closed: whether there is one more. Where there was none, `begin` is called with the lock.
+    /// Counts one more; `false`: it is closed. If the count was 0, `begin` is called with the lock.
     #[inline]
     pub(super) fn enter<L>(&self, lock: impl FnOnce() -> L, begin: impl FnOnce(&mut L)) -> bool {
         // Relaxed: the exchange checks what was read.
         let mut count = self.0.load(Ordering::Relaxed);
         while count > 0 && count & CLOSED == 0 {
-            // Acquire: pairs with the Release half of the addition in `enter_first`: what is held has begun. The exchanges of others
-            // continue its sequence.
+            // Acquire: pairs with the Release half of the addition in `enter_first`: the hold has begun. The exchanges of other threads
+            // continue its release sequence.
             let entered = self.0.compare_exchange_weak(
                 count,
                 count + 1,
@@ -50,7 +50,7 @@ impl InFlight {
     #[cold]
     fn enter_first<L>(&self, lock: impl FnOnce() -> L, begin: impl FnOnce(&mut L)) -> bool {
         let mut held = lock();
-        // Relaxed: it is closed under the lock.
+        // Relaxed: `close` changes it under the lock.
         if self.0.load(Ordering::Relaxed) & CLOSED != 0 {
             return false;
         }
@@ -61,13 +61,13 @@ impl InFlight {
         true
     }
 
-    /// From here on nobody enters.
+    /// From here on no command enters.
     pub(super) fn close<L>(&self, lock: impl FnOnce() -> L) {
         let _held = lock();
         self.0.fetch_or(CLOSED, Ordering::Relaxed);
     }
 
-    /// So many fewer. Where none is left, `end` is called with the lock.
+    /// Counts so many fewer. If none is left, `end` is called with the lock.
     #[inline]
     pub(super) fn leave<L>(
         &self,
@@ -75,12 +75,12 @@ impl InFlight {
         lock: impl FnOnce() -> L,
         end: impl FnOnce(&mut L),
     ) {
-        // Release: pairs with the Acquire below of whoever ends what is held: what the commands did is done.
+        // Release: pairs with the Acquire below in the thread that ends the hold, which then sees what the commands did.
         if self.0.fetch_sub(commands, Ordering::Release) & !CLOSED != commands {
             return;
         }
         let mut held = lock();
-        // Acquire: pairs with the Release above of the others. Somebody may have entered since, and does so under the lock.
+        // Acquire: pairs with the Release above in other threads. A command may have entered since, which takes the lock.
         if self.0.load(Ordering::Acquire) & !CLOSED == 0 {
             end(&mut held);
         }

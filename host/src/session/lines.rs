@@ -1,4 +1,4 @@
-//! The lines of streams and events in GM: taken from the device's memory, given back when nobody uses them any more.
+//! The lines of streams and events in GM: taken from the device's memory, given back when they are dropped.
 
 use std::mem::offset_of;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::memory::Memory;
 struct Block {
     memory: Arc<Memory>,
     address: GmAddr,
-    /// What a device behind copies holds there, as far as the host knows; empty: it knows nothing.
+    /// What a device without shared memory holds there, as far as the host knows; empty: it knows nothing.
     sent: Mutex<Vec<u8>>,
 }
 
@@ -65,7 +65,7 @@ impl Block {
         words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
     }
 
-    /// Brings a device whose memory only copies reach what it lacks, and what both sides write.
+    /// Sends a device without shared memory what it lacks, and what both sides write.
     fn send(&self, bytes: u64, written_there: Range<usize>) -> Result<(), Error> {
         let now = self.here(bytes);
         let mut sent = self.sent();
@@ -151,7 +151,7 @@ impl RingMemory {
         self.ring
     }
 
-    /// Brings a device whose memory only copies reach what it lacks. Nobody submits meanwhile.
+    /// Sends a device without shared memory what it lacks. No thread submits meanwhile.
     pub(super) fn send(&self) -> Result<(), Error> {
         // How far the firmware is, it writes itself.
         let lines = size_of::<RingProducer>() + size_of::<RingConsumer>();
@@ -176,22 +176,22 @@ impl RingMemory {
         Ok(())
     }
 
-    /// Tells the firmware where it is.
+    /// Writes its addresses for the firmware.
     pub(super) fn put_into(&self, line: &StreamLine) {
         let producer = self.block.address.0;
         let consumer = producer + size_of::<RingProducer>() as u64;
         line.consumer.store(consumer, Ordering::Relaxed);
         line.entries.store(consumer + size_of::<RingConsumer>() as u64, Ordering::Relaxed);
         line.entry_count.store(self.entries as u64, Ordering::Relaxed);
-        // Release: pairs with the Acquire load in the firmware's `StreamPoll::begin`, which may look at this place because of a doorbell
-        // that was rung for the stream before.
+        // Release: pairs with the Acquire load in the firmware's `StreamPoll::begin`, which may look at this slot because of a doorbell
+        // that rang for the previous stream.
         line.producer.store(producer, Ordering::Release);
     }
 
-    /// Tells the firmware that the place has no stream any more: this memory may soon be that of another stream's ring, which would
-    /// then be read from two places. No firmware is up.
+    /// Marks the slot as empty for the firmware: this memory may soon be that of another stream's ring, which would then be read
+    /// through two slots. No firmware is up.
     pub(super) fn take_out_of(line: &StreamLine) {
-        // Relaxed: the launch of the next firmware is behind this store.
+        // Relaxed: the launch of the next firmware, which comes after this store, publishes it.
         line.producer.store(0, Ordering::Relaxed);
     }
 }
@@ -203,15 +203,15 @@ pub(super) struct BoardMemory {
     block: Block,
 }
 
-/// Launches that may be on their way at once, where memory is not scarce: more than streams.
+/// Launches that may be in flight at once, where memory is not scarce: more than streams.
 const SLOTS: u64 = 2048;
 /// Fewest.
 const FEWEST_SLOTS: u64 = 64;
-/// What a launch on its way takes, roughly: its task, its arguments, a note.
+/// Bytes of a launch in flight, roughly: its task, its arguments, a note.
 const BYTES_A_SLOT: u64 = 1200;
 
 impl BoardMemory {
-    /// A board of a session that nobody is up for.
+    /// The board of a session whose firmware is not up.
     pub(super) fn new(memory: &Arc<Memory>) -> Result<Self, Error> {
         let slots = (memory.gm().bytes() / 16 / BYTES_A_SLOT).clamp(FEWEST_SLOTS, SLOTS);
         let block = Block::of_zeros(memory, SessionBoard::bytes(slots))?;
@@ -235,7 +235,7 @@ impl BoardMemory {
         self.block.address
     }
 
-    /// Brings a device whose memory only copies reach what it lacks.
+    /// Sends a device without shared memory what it lacks.
     pub(super) fn send(&self) -> Result<(), Error> {
         // Orders, news and doorbells: the firmware writes some of them.
         let head = usize::try_from(SessionBoard::STREAMS_AT).unwrap_or(usize::MAX);
@@ -268,14 +268,14 @@ impl BoardMemory {
         SessionBoard::bytes(self.slots.into())
     }
 
-    /// Launches that may be on their way at once.
+    /// Launches that may be in flight at once.
     pub(super) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// The line of the stream at this place. A session gives out no other places.
-    pub(super) fn stream(&self, place: usize) -> &StreamLine {
-        &self.board.streams[place % MAX_STREAMS]
+    /// The line of the stream in this slot, which is below `MAX_STREAMS`.
+    pub(super) fn stream(&self, slot: usize) -> &StreamLine {
+        &self.board.streams[slot % MAX_STREAMS]
     }
 }
 

@@ -1,12 +1,12 @@
-//! How far a stream is, for those who ask later.
+//! A position in a stream, whose passing can be asked for later.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::stream_core::StreamCore;
 
-/// A place in the commands of a stream: behind everything that was submitted when it was made (`Stream::mark`) or
-/// moved on. Unlike an event it is no command, and takes no memory of the device.
+/// A position in the commands of a stream: after everything that was submitted when the mark was made (`Stream::mark`) or moved on. Unlike an
+/// event it is no command, and takes no memory of the device.
 pub struct StreamMark {
     core: Arc<StreamCore>,
     number: u64,
@@ -17,13 +17,13 @@ impl StreamMark {
         Self { core: Arc::clone(core), number: core.commands() }
     }
 
-    /// Whether it is a place in the stream of this core.
+    /// Whether it is a position in the stream of this core.
     #[inline]
     pub(super) fn is_of(&self, core: &Arc<StreamCore>) -> bool {
         Arc::ptr_eq(&self.core, core)
     }
 
-    /// Moves behind everything that is submitted now.
+    /// Moves after everything that is submitted now.
     #[inline]
     pub fn move_on(&mut self) {
         self.number = self.core.commands();

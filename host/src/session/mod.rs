@@ -2,70 +2,70 @@
 //!
 //! ```text
 //! Device::session -> Session                             open.rs
-//!   the streams that there are, and their places          shared.rs, stream_table.rs
+//!   the open streams, and their slots on the board        session_core.rs, stream_table.rs
 //!   stream()  -> Stream: launch, run, copy, fill, call, record, wait, ..      stream.rs, stream_core.rs
 //!   event()   -> Event, a Future                         event.rs
 //!   command ring of each stream, in GM                   lines.rs, pto_abi::session
-//!   Service: step() takes ready commands out of the rings              service.rs, lane.rs, choice.rs, circles.rs
+//!   Service: step() takes ready commands out of the rings              service.rs, stream_state.rs, choice.rs, wait_cycles.rs
 //!     code and values of the user on these threads            guarded.rs, serving.rs
-//!     Hands: crews for cores, copies, functions; or the caller's own   hands.rs, crew.rs, performer.rs
+//!     Executors: thread pools for cores, copies, functions; or the calling thread   executors.rs, thread_pool.rs, job_runner.rs
 //!       launches of all streams -> the resident firmware, which reads the rings           resident.rs
-//!       on a device whose memory only copies reach: what goes there, what comes back      exchange.rs
+//!       on a device without shared memory: what is copied there and back      memory_sync.rs
 //!   campaigns of all that, in virtual time              soak
 //! ```
 //! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
 
 mod bell;
-mod byte_place;
+mod byte_window;
 mod capture;
 mod captured;
 pub(crate) mod choice;
-mod circles;
 mod clock;
+mod command_object;
 mod copies;
 mod copy_times;
-mod crew;
+mod deferred_frees;
 mod error;
 mod event;
-mod exchange;
+mod executors;
 mod guarded;
-mod hands;
-mod holds;
 mod host_buffer;
 mod ids;
 mod in_flight;
-mod kept;
-mod lane;
+mod job_runner;
 mod lines;
 mod mark;
+mod memory_sync;
+mod monitor;
 mod notify;
 mod open;
 mod options;
 mod others;
 mod owned_work;
 mod owner;
-mod performer;
 mod recorded;
 mod reduction;
 mod replay;
 mod resident;
 mod running;
-mod seat;
 mod service;
 mod serving;
-mod shared;
+mod session_core;
 #[cfg(feature = "sim")]
 pub mod soak;
 mod stream;
 mod stream_core;
+mod stream_state;
 mod stream_table;
 mod submitted;
+mod thread_pool;
+mod wait_cycles;
 mod wait_limits;
 mod work;
 
 pub(crate) use capture::RecordedTask;
 pub use capture::Recording;
-pub use error::{Cause, CommandFailure, SessionError};
+pub use error::{CommandFailure, FailureCause, SessionError};
 pub use event::{Event, EventFuture};
 pub use host_buffer::HostBuffer;
 pub use ids::{EventId, StreamId};

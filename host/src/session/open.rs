@@ -10,21 +10,21 @@ use pto_abi::session::ring::{MAX_RING_ENTRIES, MIN_RING_ENTRIES};
 use pto_abi::sync::Ordering;
 use pto_abi::{FuncId, GmAddr};
 
+use super::command_object::Barrier;
 use super::error::SessionError;
 use super::event::{Event, EventCore};
-use super::hands::Hands;
+use super::executors::Executors;
 use super::ids::EventId;
-use super::kept::Barrier;
+use super::job_runner::JobRunner;
 use super::notify::Notify;
 use super::options::{Drive, LAST_PRIORITY, SessionOptions, StreamOptions};
 use super::others::Others;
 use super::owned_work::OwnedWork;
-use super::owner::{Running, Session, SessionParts};
-use super::performer::Performer;
+use super::owner::{ServiceRunner, Session, SessionParts};
 use super::running::{SteppedService, serve};
 use super::service::Service;
 use super::serving;
-use super::shared::Shared;
+use super::session_core::SessionCore;
 use super::stream::Stream;
 use super::stream_core::StreamCore;
 use crate::buffer::DeviceBuffer;
@@ -35,9 +35,9 @@ use crate::kernel::Kernel;
 use crate::options::RunOptions;
 use crate::report::RunReport;
 
-/// For those who take memory beside a session; see [`Reclaimer::reclaiming`].
+/// For memory that is taken while a session is open; see [`Reclaimer::reclaiming`].
 #[derive(Clone)]
-pub(crate) struct Reclaimer(Arc<Shared>);
+pub(crate) struct Reclaimer(Arc<SessionCore>);
 
 impl Reclaimer {
     /// Takes memory with `take`; where GM is full, again when closed streams, or commands that are over, have given some back.
@@ -62,28 +62,28 @@ impl Device {
         let stepped = Drive::Stepped { seed: 0 };
         let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };
         let drive = options.drive.unwrap_or(otherwise);
-        let shared = Arc::new(Shared::new(&self, options)?);
+        let shared = Arc::new(SessionCore::new(&self, options)?);
         let device = Arc::new(Mutex::new(self));
-        let performer = Performer { device: Arc::clone(&device), shared: Arc::clone(&shared) };
+        let runner = JobRunner { device: Arc::clone(&device), shared: Arc::clone(&shared) };
         let service = match drive {
             Drive::Thread => {
-                let hands = Hands::crews(&performer)?;
-                let service = Service::new(Arc::clone(&shared), hands, None);
+                let executors = Executors::pools(&runner)?;
+                let service = Service::new(Arc::clone(&shared), executors, None);
                 let of_service = Arc::clone(&shared);
                 let named = std::thread::Builder::new().name("pto-session".to_owned());
                 let thread = named.spawn(move || serve(&of_service, service));
-                Running::Thread(Some(thread.map_err(|cause| SessionError::Thread {
+                ServiceRunner::Thread(Some(thread.map_err(|cause| SessionError::Thread {
                     what: "the session",
                     cause: Arc::new(cause),
                 })?))
             }
             Drive::Stepped { seed } => {
-                let hands = Hands::own(performer);
-                let service = Service::new(Arc::clone(&shared), hands, Some(seed));
+                let executors = Executors::inline(runner);
+                let service = Service::new(Arc::clone(&shared), executors, Some(seed));
                 let service = SteppedService::new(service);
-                let step: Arc<dyn super::seat::Step> = Arc::<SteppedService>::clone(&service);
+                let step: Arc<dyn super::monitor::Step> = Arc::<SteppedService>::clone(&service);
                 shared.driver.set_stepped(Arc::downgrade(&step));
-                Running::Stepped(service)
+                ServiceRunner::Stepped(service)
             }
         };
         Ok(Session::of(shared, device, service))
@@ -107,7 +107,7 @@ fn check(options: &SessionOptions) -> Result<(), SessionError> {
     }
 }
 
-/// One instance feeds; each of the others schedules, and needs a cluster of cores of its own.
+/// One instance reads the rings; each of the others schedules, and needs a cluster of cores of its own.
 fn check_instances(instances: u32, clusters: u32) -> Result<(), SessionError> {
     if instances.saturating_sub(1) <= clusters {
         return Ok(());
@@ -124,7 +124,11 @@ fn refuse(option: &'static str, found: String, allowed: &'static str) -> Session
 
 /// Streams and events.
 impl Session {
-    pub(super) fn of(shared: Arc<Shared>, device: Arc<Mutex<Device>>, service: Running) -> Self {
+    pub(super) fn of(
+        shared: Arc<SessionCore>,
+        device: Arc<Mutex<Device>>,
+        service: ServiceRunner,
+    ) -> Self {
         let parts = SessionParts {
             shared,
             device: Mutex::new(Some(device)),
@@ -142,7 +146,7 @@ impl Session {
 
     /// What it shares with its streams and its service.
     #[cfg(test)]
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &SessionCore {
         &self.parts.shared
     }
 
@@ -188,10 +192,10 @@ impl Session {
         Notify::new(&self.parts.shared.memory)
     }
 
-    /// Makes these streams wait for each other: none goes on before all have come to this point.
+    /// Makes these streams wait for each other: none goes on before all have reached this point.
     ///
     /// # Errors
-    /// `OtherSession`; `Argument`: a stream is named twice; nothing was submitted. Those of every call that submits; then the barrier is open, and nobody
+    /// `OtherSession`; `Argument`: a stream is named twice; nothing was submitted. Those of every call that submits; then the barrier is open, and no stream
     /// waits at it.
     pub fn barrier(&self, streams: &[&Stream]) -> Result<(), SessionError> {
         self.check_barrier(streams)?;
@@ -326,7 +330,7 @@ impl Session {
         Ok(self.memory().alloc(bytes)?)
     }
 
-    /// As [`Device::upload`]: at once, beside every stream.
+    /// As [`Device::upload`]: at once, independent of all streams.
     ///
     /// # Errors
     /// Those of [`Device::upload`].
@@ -376,17 +380,17 @@ impl Session {
 
     fn on_device<R>(&self, act: impl FnOnce(&mut Device) -> R) -> Result<R, SessionError> {
         let device = self.parts.device().clone().ok_or(SessionError::Ended)?;
-        let _visit = self.parts.shared.visit();
+        let _request = self.parts.shared.request_device();
         Ok(act(&mut device.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Makes it the session of a rank. Programs that it is given with words of its own making have these behind them.
+    /// Makes it the session of a rank. Each program gets these words after its own.
     pub(crate) fn enter_group(&self, words: Vec<u64>) {
         // A session enters a group once, when it is opened.
         self.parts.group_words.set(words).unwrap_or_default();
     }
 
-    /// What programs are told of the group behind their own words; empty: the device is in none.
+    /// The words of the group, which a program gets after its own; empty: the device is in none.
     pub(crate) fn group_words(&self) -> &[u64] {
         self.parts.group_words.get().map_or(&[], Vec::as_slice)
     }
@@ -416,22 +420,21 @@ impl Session {
         Duration::from_nanos(self.parts.shared.clock.now_ns())
     }
 
-    /// One turn of a session that is stepped by those who wait, for threads that ask whether something is over, or wait for something else than the
-    /// session; whether anything was done. Where nothing can be done, at most `idle` passes on the clock of the session, and the time limits of waits
-    /// that have come to their end by that. A session that has a thread needs no turns, and does nothing here; neither does one that another thread
-    /// steps just now.
+    /// One turn of a session that its waiting threads step ([`Drive::Stepped`]), for a thread that polls, or that waits for something outside of the
+    /// session; whether anything was done. If nothing can be done, the clock of the session advances by at most `idle`, and waits whose limits that
+    /// reaches end. A session with a thread of its own needs no turns: the call does nothing. It does nothing either while another thread steps.
     pub fn step(&self, idle: Duration) -> bool {
         self.parts.shared.driver.try_step(idle)
     }
 
-    /// Names those who may act from outside while somebody waits in a session that is stepped by those who wait. Without them such a wait fails with
-    /// `Stuck` as soon as nothing can happen in the session. The first call counts.
+    /// Names the outsiders that may act while a thread waits in a session that its waiting threads step. Without outsiders such a wait fails
+    /// with `Stuck` as soon as nothing can happen in the session. The first call counts.
     pub fn ask_others(&self, others: &'static dyn Others) {
         self.parts.shared.driver.outside.set(others);
     }
 
     /// Waits until everything is over that was submitted before this call, and gives the device back. Other owners of the session are of no use any more: their
-    /// calls fail with `Ended`. Failures that nobody was told of are not told any more. `None`: another call uses the device, such as a function of a stream
+    /// calls fail with `Ended`. Failures that were not reported yet are lost. `None`: another call uses the device, such as a function of a stream
     /// that calls this, or another owner has closed the session.
     #[must_use = "the device is closed when it is dropped"]
     pub fn close(self) -> Option<Device> {
@@ -458,8 +461,8 @@ impl SessionParts {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the session, and waits until everything is over. With `later` nobody waits here, and the session ends later: so it is where a function of the host
-    /// drops a session. That session may be running a function that drops the session of the first one, and the two would wait for ever.
+    /// Ends the session, and waits until everything is over. With `later` the call does not wait, and the session ends later. A function of the host that
+    /// drops a session needs this: that session may be running a function that drops the session of the first one, and the two would wait for ever.
     fn end(&self, later: bool) {
         self.shared.end();
         self.shared.streams().iter().for_each(|stream| {
@@ -469,16 +472,16 @@ impl SessionParts {
         // The lock is not held while this call waits.
         let service = {
             let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *service, Running::Thread(None))
+            std::mem::replace(&mut *service, ServiceRunner::Thread(None))
         };
         match service {
-            Running::Thread(thread) if later => drop(thread),
+            ServiceRunner::Thread(thread) if later => drop(thread),
             // A service that panicked has said so on standard error.
-            Running::Thread(thread) => {
+            ServiceRunner::Thread(thread) => {
                 thread.into_iter().for_each(|thread| thread.join().unwrap_or_default());
             }
-            Running::Stepped(service) if later => service.run_dry_behind(),
-            Running::Stepped(service) => service.run_dry(),
+            ServiceRunner::Stepped(service) if later => service.run_dry_without_waiting(),
+            ServiceRunner::Stepped(service) => service.run_dry(),
         }
     }
 }

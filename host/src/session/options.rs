@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::error::SessionError;
 use crate::options::RunOptions;
 
-/// Who steps the service of a session.
+/// What steps the service of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drive {
-    /// A thread of the session: commands make progress while nobody waits for them.
+    /// A thread of the session: commands make progress while no thread waits for them.
     Thread,
-    /// Whoever waits: nothing happens between two waits, and the seed decides which of the ready commands is next. The same
+    /// The waiting threads: nothing happens between two waits, and the seed decides which of the ready commands is next. The same
     /// calls and the same seed give the same order of commands.
     Stepped {
         /// Decides every choice.
@@ -26,17 +26,17 @@ pub struct SessionOptions {
     /// Entries of the ring of each stream: a power of two, 32 to 1,048,576. A command takes one, a launch with more than three
     /// arguments more.
     pub ring_entries: usize,
-    /// The most launches that are on their way to the cores at once; at least one. Where `run.run_budget` limits the time of a
+    /// The most launches that are in flight at once; at least one. Where `run.run_budget` limits the time of a
     /// run, so many must be over in half of it.
     pub batch_launches: usize,
     /// How long the firmware looks for commands when it has nothing to do. Then it sleeps for a while where the device can, and returns;
     /// the next command wakes it, or brings it up again.
     pub linger: Duration,
-    /// Threads that copy beside the cores; at least one.
+    /// Threads for copies; at least one.
     pub copy_workers: usize,
     /// The most functions of the host that run at once; at least one. Further ones wait.
     pub host_functions: usize,
-    /// Who steps the service; `None`: a thread, and on a device in virtual time whoever waits, with seed 0.
+    /// What steps the service; `None`: a thread, and on a device in virtual time the waiting threads, with seed 0.
     pub drive: Option<Drive>,
 }
 
@@ -54,7 +54,7 @@ impl Default for SessionOptions {
     }
 }
 
-/// What becomes of the commands behind one that failed.
+/// What becomes of the commands after one that failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
     /// They run.
@@ -71,7 +71,7 @@ pub enum OnFailure {
 pub struct StreamOptions {
     /// 0 is served first, 7 last. Within a priority streams take turns.
     pub priority: u8,
-    /// What becomes of the commands behind one that failed.
+    /// What becomes of the commands after one that failed.
     pub on_failure: OnFailure,
     /// How long a command is waited for room in the ring for, before the call gives up.
     pub room_budget: Duration,
@@ -98,7 +98,7 @@ impl StreamOptions {
         })
     }
 
-    /// The budget of a kernel in microseconds, as the firmware is told it; zero: it has that of the run.
+    /// The budget of a kernel in microseconds, as the firmware reads it; zero: it has that of the run.
     pub(super) fn kernel_budget_us(&self) -> u64 {
         let budget = self.kernel_budget.map_or(0, |budget| budget.as_micros());
         u64::try_from(budget).unwrap_or(u64::MAX)

@@ -1,10 +1,10 @@
-//! Who owns a session: the session that the user has, its streams, and the stitchers of programs.
+//! The owners of a session: the user's `Session`, its streams, and the stitchers of programs.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use super::running::SteppedService;
-use super::shared::Shared;
+use super::session_core::SessionCore;
 use crate::device::Device;
 
 /// A device that takes commands from streams until the session is closed. A clone is another owner of the same session.
@@ -18,16 +18,16 @@ pub struct Session {
 
 /// What the owners of a session share.
 pub(super) struct SessionParts {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SessionCore>,
     /// `None`: the session is closed.
     pub(super) device: Mutex<Option<Arc<Mutex<Device>>>>,
-    pub(super) service: Mutex<Running>,
-    /// What programs are told of the group that the device is in, behind their own words; not set: it is in none.
+    pub(super) service: Mutex<ServiceRunner>,
+    /// The words of the device's group, which a program gets after its own; not set: it is in none.
     pub(super) group_words: OnceLock<Vec<u64>>,
 }
 
 /// What steps the service.
-pub(super) enum Running {
+pub(super) enum ServiceRunner {
     Thread(Option<JoinHandle<()>>),
     Stepped(Arc<SteppedService>),
 }

@@ -21,7 +21,7 @@ pub(super) struct RecordedWords {
 }
 
 impl RecordedWords {
-    /// Adds a task behind earlier ones; its number.
+    /// Adds a task that waits for earlier ones; its number.
     pub(super) fn add(
         &mut self,
         (func, kind): (FuncId, Option<CoreKind>),
@@ -49,10 +49,10 @@ impl RecordedWords {
             return None;
         }
         let mut words = vec![count as u64];
-        let mut place = words_before_nodes(count);
+        let mut offset = words_before_nodes(count);
         for task in &self.tasks {
-            words.push(place as u64);
-            place += task.len();
+            words.push(offset as u64);
+            offset += task.len();
         }
         words.resize(words_before_nodes(count), 0);
         words.extend(self.tasks.iter().flatten());
@@ -60,13 +60,13 @@ impl RecordedWords {
     }
 }
 
-/// The recordings of a stream that are in GM: one that is launched again is not written again. Of one stream no two are on their way at once, so that
+/// The recordings of a stream that are in GM: one that is launched again is not written again. Of one stream no two are in flight at once, so that
 /// each needs its words, in which the firmware notes slots, only once.
 pub(super) struct RecordedHere<R> {
     kept: VecDeque<(R, Bindings, Arc<DeviceBuffer<u64>>)>,
 }
 
-/// Addresses that stand for others.
+/// Addresses, and those that replace them.
 type Bindings = Vec<(GmAddr, GmAddr)>;
 
 impl<R> Default for RecordedHere<R> {

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(Reduction::of_word(1 << 16), None);
     }
 
-    /// In whichever of the two it stands.
+    /// In either of the two operands.
     #[test]
     fn not_a_number_stays_in_a_maximum_and_in_a_minimum() {
         let (to, from) = ([f32::NAN, 1.0, f32::NAN, 2.0], [1.0, f32::NAN, f32::NAN, 3.0]);

@@ -8,8 +8,8 @@ use pto_abi::session::{CommandHead, CommandKind};
 
 use super::capture::{Piece, Recording};
 use super::captured::{Bindings, CapturedCommand};
+use super::command_object::{CommandObject, RunCommand, RunWork};
 use super::error::SessionError;
-use super::kept::{Kept, RunCommand, RunWork};
 use super::owned_work::RunTicket;
 use super::stream::Stream;
 use super::stream_core::Submitting;
@@ -17,41 +17,41 @@ use super::submitted::Submitted;
 use crate::buffer::DeviceBuffer;
 
 /// What is submitted of a recording.
-struct Submission {
+struct ReplayCommand {
     kind: CommandKind,
-    words: Words,
-    kept: Option<Kept>,
+    words: CommandWords,
+    object: Option<CommandObject>,
 }
 
-/// What has become of submissions.
+/// The result of a submission.
 enum Attempt {
-    /// They are in the ring; of the last one.
+    /// The commands are in the ring; this is the last one.
     Done(Submitted),
     /// Nothing was submitted: the ring has no room for so many entries.
     NeedsRoom(u64),
 }
 
 /// The words of a command.
-enum Words {
-    /// Where the words of a recording stand, and how many they are.
-    Place([u64; 2]),
-    Own(Vec<u64>),
+enum CommandWords {
+    /// The address of the words of a recording, and their number.
+    InGm([u64; 2]),
+    Owned(Vec<u64>),
 }
 
-impl std::ops::Deref for Words {
+impl std::ops::Deref for CommandWords {
     type Target = [u64];
 
     fn deref(&self) -> &[u64] {
         match self {
-            Self::Place(words) => words,
-            Self::Own(words) => words,
+            Self::InGm(words) => words,
+            Self::Owned(words) => words,
         }
     }
 }
 
 impl Stream {
     /// Launches a recording. Where an argument of a launch, an address of another command or a word of a builder is the first address of a pair of
-    /// `bindings`, the second one stands for it. The firmware begins the launches beside those of other streams; where more than five launches follow
+    /// `bindings`, the second one replaces it. The firmware runs the launches concurrently with those of other streams; if more than five launches follow
     /// one directly, they are run as a graph, as by [`Stream::run`]. A recording of launches is one command; one with other commands is several, with nothing else of this stream between them.
     /// The number of the last command is returned. In a captured stream the recording becomes part of the capture.
     ///
@@ -107,9 +107,9 @@ impl Stream {
     /// Submits them, if there is room for all.
     fn submit_all<S>(&self, side: &Submitting, submissions: S) -> Result<Attempt, SessionError>
     where
-        S: AsRef<[Submission]> + IntoIterator<Item = Submission>,
+        S: AsRef<[ReplayCommand]> + IntoIterator<Item = ReplayCommand>,
     {
-        let entries = |one: &Submission| CommandHead::entries_of(one.words.len());
+        let entries = |one: &ReplayCommand| CommandHead::entries_of(one.words.len());
         let entries: u64 = submissions.as_ref().iter().map(entries).sum();
         let most = self.ring_entries();
         if entries > most {
@@ -124,8 +124,8 @@ impl Stream {
         }
         // There is one at least.
         let mut last = Submitted::Captured;
-        for Submission { kind, words, kept } in submissions {
-            last = self.submit(side, kind, &words, kept)?;
+        for ReplayCommand { kind, words, object } in submissions {
+            last = self.submit(side, kind, &words, object)?;
         }
         Ok(Attempt::Done(last))
     }
@@ -135,24 +135,28 @@ impl Stream {
         side: &mut Submitting,
         launches: &Recording,
         bindings: Bindings<'_>,
-    ) -> Result<Submission, SessionError> {
+    ) -> Result<ReplayCommand, SessionError> {
         let Some(words) = self.words_of(side, launches, bindings)? else {
             let work = RunWork::Recording(launches.clone(), bindings.to_vec());
             let options = self.options_of_runs();
             let command = RunCommand { work, options, ticket: RunTicket::default() };
-            let kept = Some(Kept::Run(Box::new(command)));
-            return Ok(Submission { kind: CommandKind::RUN, words: Words::Own(Vec::new()), kept });
+            let object = Some(CommandObject::Run(Box::new(command)));
+            return Ok(ReplayCommand {
+                kind: CommandKind::RUN,
+                words: CommandWords::Owned(Vec::new()),
+                object,
+            });
         };
-        let place = Words::Place([words.address().0, words.len() as u64]);
-        let kept = Some(Kept::Recorded(words));
-        Ok(Submission { kind: CommandKind::REPLAY, words: place, kept })
+        let words_in_gm = CommandWords::InGm([words.address().0, words.len() as u64]);
+        let object = Some(CommandObject::Recorded(words));
+        Ok(ReplayCommand { kind: CommandKind::REPLAY, words: words_in_gm, object })
     }
 
     fn command(
         &self,
         command: &CapturedCommand,
         bindings: Bindings<'_>,
-    ) -> Result<Submission, SessionError> {
+    ) -> Result<ReplayCommand, SessionError> {
         let bound = command.bound(bindings);
         match bound.ranges().as_slice() {
             [(at, _)] if bound.is_of_word() => self.check_word(*at)?,
@@ -163,10 +167,10 @@ impl Stream {
                 }
             }
         }
-        Ok(Submission {
+        Ok(ReplayCommand {
             kind: bound.kind,
-            kept: Kept::of(&bound.kept),
-            words: Words::Own(bound.words),
+            object: CommandObject::of(&bound.object),
+            words: CommandWords::Owned(bound.words),
         })
     }
 

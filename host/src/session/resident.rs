@@ -1,4 +1,4 @@
-//! The resident firmware, as the session brings it up: how it is run, and after a fault what has become of what was on its way.
+//! The resident firmware, as the session brings it up: how it is run, and how the launches in flight ended after a fault.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault, TaskId};
 
-use super::error::Cause;
-use super::exchange::Exchange;
+use super::error::FailureCause;
 use super::lines::BoardMemory;
-use super::work::{Ended, Left, Outcome};
+use super::memory_sync::MemorySync;
+use super::work::{FirmwareExit, InterruptedLaunch, LaunchOutcome};
 use crate::control::RunControl;
 use crate::device::Device;
 use crate::error::Error;
 use crate::options::{KernelTimes, RunOptions, Work};
 
-/// The launch of a stream as the board and the tasks of the run have it.
-struct OnItsWay {
-    stream: usize,
+/// A launch in flight, as the board and the tasks of the run have it.
+struct InFlightLaunch {
+    stream_slot: usize,
     /// The slots of its tasks, and how far these are.
     tasks: Vec<(u32, TaskState)>,
     /// Some of its blocks are over, or are still to begin.
@@ -33,10 +33,11 @@ struct OnItsWay {
 /// Runs the firmware until it returns.
 pub(super) fn run(
     device: &mut Device,
-    (board, exchange): (&BoardMemory, &Exchange<'_>),
+    board: &BoardMemory,
+    sync: &MemorySync<'_>,
     options: &RunOptions,
     control: &RunControl,
-) -> Ended {
+) -> FirmwareExit {
     let stream = match device.has_transfers() {
         true => StreamCapacities::for_transfers(board.slots()),
         false => StreamCapacities::OFF,
@@ -44,23 +45,23 @@ pub(super) fn run(
     let options = resident_options(options, board.slots(), stream);
     let words = [board.address().0];
     let work = Work::AicpuBuilder { builder: RESIDENT_PROGRAM, orch_args: &words };
-    let (mut on_their_way, mut fetched) = (Vec::new(), Ok(()));
+    let (mut in_flight, mut fetched) = (Vec::new(), Ok(()));
     let result = device.run_on(work, &options, |backend, arena| {
         Ok(control.over(arena, || {
-            let landing = backend.run(arena);
-            fetched = exchange.fetch();
-            if landing.fault.is_some() {
-                on_their_way = look(&arena, board.board());
+            let outcome = backend.run(arena);
+            fetched = sync.fetch();
+            if outcome.fault.is_some() {
+                in_flight = look(&arena, board.board());
             }
-            landing
+            outcome
         }))
     });
     match result.and_then(|report| fetched.map(|()| report)) {
-        Ok(report) => Ended { result: Ok(report.makespan), left: Vec::new() },
+        Ok(report) => FirmwareExit { result: Ok(report.makespan), interrupted: Vec::new() },
         Err(error) => {
             let error = Arc::new(error);
-            let left = judge(&on_their_way, &error);
-            Ended { result: Err(error), left }
+            let interrupted = judge(&in_flight, &error);
+            FirmwareExit { result: Err(error), interrupted }
         }
     }
 }
@@ -86,8 +87,8 @@ fn resident_options(of_session: &RunOptions, slots: u32, stream: StreamCapacitie
     }
 }
 
-/// What is on its way, of this run.
-fn look(arena: &Arena<'_>, board: &SessionBoard<'_>) -> Vec<OnItsWay> {
+/// The launches of this run that are in flight.
+fn look(arena: &Arena<'_>, board: &SessionBoard<'_>) -> Vec<InFlightLaunch> {
     let run = arena.header().run_epoch;
     let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or_default();
     let state = |slot: u32| {
@@ -95,19 +96,20 @@ fn look(arena: &Arena<'_>, board: &SessionBoard<'_>) -> Vec<OnItsWay> {
         state.and_then(|state| TaskState::try_from(state).ok()).unwrap_or(TaskState::NONE)
     };
     let mut found = Vec::new();
-    for (stream, lane) in board.lanes.iter().enumerate() {
+    for (stream_slot, lane) in board.lanes.iter().enumerate() {
         if lane.run.load(Ordering::Relaxed) == run {
-            look_at_lane((stream, lane), board, &state, &mut found);
+            look_at_lane(stream_slot, lane, board, &state, &mut found);
         }
     }
     found
 }
 
 fn look_at_lane(
-    (stream, lane): (usize, &LaneLine),
+    stream_slot: usize,
+    lane: &LaneLine,
     board: &SessionBoard<'_>,
     state: &impl Fn(u32) -> TaskState,
-    found: &mut Vec<OnItsWay>,
+    found: &mut Vec<InFlightLaunch>,
 ) {
     let is_partial = lane.blocks_begun.load(Ordering::Relaxed) > 0;
     let mut slot = lane.first.load(Ordering::Relaxed);
@@ -117,17 +119,22 @@ fn look_at_lane(
         tasks.push((slot, state(slot)));
         if !is_partial {
             let tasks = std::mem::take(&mut tasks);
-            found.push(OnItsWay { stream, tasks, is_partial: false, is_refused: false });
+            found.push(InFlightLaunch { stream_slot, tasks, is_partial: false, is_refused: false });
         }
         slot = note.next.load(Ordering::Relaxed);
     }
     if is_partial {
         let over = lane.blocks_over.load(Ordering::Relaxed);
         let open = over > 0 || tasks.len() < total(board, &tasks);
-        found.push(OnItsWay { stream, tasks, is_partial: open, is_refused: false });
+        found.push(InFlightLaunch { stream_slot, tasks, is_partial: open, is_refused: false });
     }
     if lane.refused.load(Ordering::Relaxed) != 0 {
-        found.push(OnItsWay { stream, tasks: Vec::new(), is_partial: false, is_refused: true });
+        found.push(InFlightLaunch {
+            stream_slot,
+            tasks: Vec::new(),
+            is_partial: false,
+            is_refused: true,
+        });
     }
 }
 
@@ -137,29 +144,31 @@ fn total(board: &SessionBoard<'_>, tasks: &[(u32, TaskState)]) -> usize {
     note.map_or(0, |note| note.blocks.load(Ordering::Relaxed) as usize)
 }
 
-fn judge(on_their_way: &[OnItsWay], error: &Arc<Error>) -> Vec<Left> {
+fn judge(in_flight: &[InFlightLaunch], error: &Arc<Error>) -> Vec<InterruptedLaunch> {
     let blamed = blamed(error);
-    let judge =
-        |launch: &OnItsWay| Left { stream: launch.stream, outcome: outcome(launch, blamed, error) };
-    on_their_way.iter().map(judge).collect()
+    let judge = |launch: &InFlightLaunch| InterruptedLaunch {
+        slot: launch.stream_slot,
+        outcome: outcome(launch, blamed, error),
+    };
+    in_flight.iter().map(judge).collect()
 }
 
-fn outcome(launch: &OnItsWay, blamed: Option<u32>, error: &Arc<Error>) -> Outcome {
+fn outcome(launch: &InFlightLaunch, blamed: Option<u32>, error: &Arc<Error>) -> LaunchOutcome {
     let is_blamed = |(slot, _): &(u32, TaskState)| Some(*slot) == blamed;
     if launch.is_refused || launch.tasks.iter().any(is_blamed) {
-        return Outcome::Failed(Cause::Device(Arc::clone(error)));
+        return LaunchOutcome::Failed(FailureCause::Device(Arc::clone(error)));
     }
     let is_over = |(_, state): &(u32, TaskState)| *state == TaskState::COMPLETED;
     if !launch.is_partial && !launch.tasks.is_empty() && launch.tasks.iter().all(is_over) {
-        return Outcome::Done;
+        return LaunchOutcome::Done;
     }
     let has_begun = |(_, state): &(u32, TaskState)| {
         matches!(*state, TaskState::DISPATCHED | TaskState::COMPLETED)
     };
     if launch.is_partial || launch.tasks.iter().any(has_begun) {
-        return Outcome::Failed(Cause::Interrupted(Arc::clone(error)));
+        return LaunchOutcome::Failed(FailureCause::Interrupted(Arc::clone(error)));
     }
-    Outcome::NotBegun
+    LaunchOutcome::NotBegun
 }
 
 /// The slot of the task that the post-mortem names.
@@ -172,31 +181,31 @@ fn blamed(error: &Error) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{OnItsWay, judge};
+    use super::{InFlightLaunch, judge};
     use crate::error::Error;
-    use crate::session::error::Cause;
-    use crate::session::work::Outcome;
+    use crate::session::error::FailureCause;
+    use crate::session::work::LaunchOutcome;
     use pto_abi::kinds::TaskState;
     use std::sync::Arc;
 
     fn judged(launches: &[(&[TaskState], bool)]) -> Vec<&'static str> {
-        let on_their_way: Vec<_> = launches
+        let in_flight: Vec<_> = launches
             .iter()
-            .map(|(states, is_partial)| OnItsWay {
-                stream: 0,
+            .map(|(states, is_partial)| InFlightLaunch {
+                stream_slot: 0,
                 tasks: (0..).zip(states.iter().copied()).collect(),
                 is_partial: *is_partial,
                 is_refused: false,
             })
             .collect();
-        let name = |outcome: &Outcome| match outcome {
-            Outcome::Done => "done",
-            Outcome::Failed(Cause::Interrupted(_)) => "interrupted",
-            Outcome::Failed(_) => "failed",
-            Outcome::NotBegun => "not begun",
+        let name = |outcome: &LaunchOutcome| match outcome {
+            LaunchOutcome::Done => "done",
+            LaunchOutcome::Failed(FailureCause::Interrupted(_)) => "interrupted",
+            LaunchOutcome::Failed(_) => "failed",
+            LaunchOutcome::NotBegun => "not begun",
         };
-        let left = judge(&on_their_way, &Arc::new(Error::ZeroSize));
-        left.iter().map(|left| name(&left.outcome)).collect()
+        let interrupted = judge(&in_flight, &Arc::new(Error::ZeroSize));
+        interrupted.iter().map(|launch| name(&launch.outcome)).collect()
     }
 
     #[test]

@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 use pto_abi::wait::spin_while;
 
 use super::bell::Bell;
-use super::seat::{Step, Stepped, has_cpus};
-use super::service::{News, Service};
+use super::monitor::{Step, Stepped, has_cpus};
+use super::service::{Service, WakeSource};
 use super::serving;
-use super::shared::Shared;
+use super::session_core::SessionCore;
 
 /// How long the thread looks for news before it sleeps: about what its sleep would cost.
 const AWAKE: Duration = Duration::from_micros(50);
 /// How often a word of GM is looked at that a stream waits for.
 const POLL_EVERY: Duration = Duration::from_micros(200);
-/// How often the thread looks how far the firmware is, while somebody may wait for what that does: at first, and when nothing has
-/// come of it for long.
+/// How often the thread looks how far the firmware is, while a command of it may be waited for: at first, and when nothing has
+/// happened for long.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
-/// How long the thread sleeps where nobody rings.
+/// How long the thread sleeps unless the bell rings.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Steps a service until its session has ended.
-pub(super) fn serve(shared: &Shared, service: Service) {
+pub(super) fn serve(shared: &SessionCore, service: Service) {
     serving::serve(shared.driver.address(), None, || serve_here(shared, service));
 }
 
 /// Until the session has ended, and everything that was submitted is over.
-fn serve_here(shared: &Shared, mut service: Service) {
+fn serve_here(shared: &SessionCore, mut service: Service) {
     let bell = &shared.driver.bell;
     bell.occupy();
     let mut sleep = SHORTEST_SLEEP;
@@ -46,17 +46,17 @@ fn serve_here(shared: &Shared, mut service: Service) {
             shared.ask_to_leave();
         }
         match service.expects() {
-            // Whoever is up needs the CPU more than a thread that only looks.
-            News::OfFirmware => {
+            // The firmware needs the CPU more than a thread that only polls.
+            WakeSource::Firmware => {
                 sleep =
                     if bell.sleep(sleep) { SHORTEST_SLEEP } else { (2 * sleep).min(LONGEST_SLEEP) };
             }
-            // While the firmware is up, only what is not for it rings: looking would take a CPU from those who compute.
+            // While the firmware is up, only commands that are not for it ring: polling would take a CPU from threads that compute.
             _ if has_cpus() && !shared.is_up() && rings_soon(bell) => {}
-            News::OfValue => {
+            WakeSource::PolledValue => {
                 bell.sleep(POLL_EVERY);
             }
-            News::ByBell => {
+            WakeSource::Bell => {
                 bell.sleep(LONG);
             }
         }
@@ -65,14 +65,14 @@ fn serve_here(shared: &Shared, mut service: Service) {
 
 fn rings_soon(bell: &Bell) -> bool {
     let start = Instant::now();
-    let rung = spin_while(|| start.elapsed() < AWAKE, || bell.has_rung().then_some(()));
-    rung.is_some() && bell.take_ring()
+    let is_ringing = spin_while(|| start.elapsed() < AWAKE, || bell.is_ringing().then_some(()));
+    is_ringing.is_some() && bell.take_ring()
 }
 
-/// A service that is stepped by those who wait.
+/// A service that the waiting threads step.
 pub(super) struct SteppedService {
     service: Mutex<Service>,
-    /// The thread that steps it, by a number of its own; zero: nobody.
+    /// The number of the thread that steps it; zero: none.
     stepper: AtomicU64,
 }
 
@@ -81,13 +81,13 @@ impl SteppedService {
         Arc::new(Self { service: Mutex::new(service), stepper: AtomicU64::new(0) })
     }
 
-    /// Steps it until everything is over, because the session has ended; where the service calls this, it does so itself behind the call.
+    /// Steps it until everything is over, because the session has ended. Called by the service, it returns at once, and the service goes on until then.
     pub(super) fn run_dry(&self) {
         self.step(None);
     }
 
-    /// The same, without waiting for another thread that steps it just now: that thread steps it until everything is over.
-    pub(super) fn run_dry_behind(&self) {
+    /// As `run_dry`, but if another thread steps it just now, the call returns, and that thread steps it until everything is over.
+    pub(super) fn run_dry_without_waiting(&self) {
         self.try_step(None);
     }
 
@@ -147,13 +147,13 @@ fn this_thread() -> u64 {
 mod tests {
     use super::serve;
     use crate::backend::fake::{Fake, SUCCESS};
-    use crate::session::hands::Hands;
-    use crate::session::owner::{Running, Session};
-    use crate::session::performer::Performer;
+    use crate::session::executors::Executors;
+    use crate::session::job_runner::JobRunner;
+    use crate::session::owner::{ServiceRunner, Session};
     use crate::session::service::Service;
-    use crate::session::shared::Shared;
+    use crate::session::session_core::SessionCore;
     use crate::session::stream::Stream;
-    use crate::session::{Cause, CommandFailure, OwnedWork, SessionOptions, StreamOptions};
+    use crate::session::{CommandFailure, FailureCause, OwnedWork, SessionOptions, StreamOptions};
     use crate::{Device, DeviceOptions};
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
@@ -168,33 +168,33 @@ mod tests {
     }
 
     /// A session whose service is stepped here.
-    fn session() -> (Session, Arc<Shared>, Service) {
+    fn session() -> (Session, Arc<SessionCore>, Service) {
         let options = DeviceOptions { gm_bytes: 1 << 22, ..DeviceOptions::default() };
         let device = Device::open_fake(options, Fake::new(|_, _| SUCCESS)).unwrap();
-        let shared = Arc::new(Shared::new(&device, SessionOptions::default()).unwrap());
+        let shared = Arc::new(SessionCore::new(&device, SessionOptions::default()).unwrap());
         let device = Arc::new(Mutex::new(device));
-        let performer = Performer { device: Arc::clone(&device), shared: Arc::clone(&shared) };
-        let hands = Hands::crews(&performer).unwrap();
-        let session = Session::of(Arc::clone(&shared), device, Running::Thread(None));
-        (session, Arc::clone(&shared), Service::new(shared, hands, None))
+        let runner = JobRunner { device: Arc::clone(&device), shared: Arc::clone(&shared) };
+        let executors = Executors::pools(&runner).unwrap();
+        let session = Session::of(Arc::clone(&shared), device, ServiceRunner::Thread(None));
+        (session, Arc::clone(&shared), Service::new(shared, executors, None))
     }
 
-    /// Somebody who resets the session finds a stream that has stopped, and waits for it; the service lets go of it without having
+    /// A thread that resets the session finds a stream that has stopped, and waits for it; the service drops the stream without having
     /// seen the reset.
     #[test]
-    fn nobody_waits_for_a_stopped_stream_that_is_gone() {
+    fn a_reset_does_not_wait_for_a_stopped_stream_that_is_gone() {
         let (session, shared, mut service) = session();
         let core = shared.open_stream(StreamOptions::default()).unwrap();
         let stream = Stream::of(Arc::clone(&core), Arc::clone(&shared), session.clone());
         service.step(None);
-        let (stream_id, cause) = (core.id, Cause::TimedOut(Duration::ZERO));
+        let (stream_id, cause) = (core.id, FailureCause::TimedOut(Duration::ZERO));
         let failure = CommandFailure { stream: stream_id, command: 1, kind: None, cause };
         core.stop(&Arc::new(failure));
         let found = shared.streams();
         drop(stream);
         service.step(None);
         assert!(shared.streams().is_empty(), "the service has let go of it");
-        assert!(found[0].told.lock().stopped.is_none());
+        assert!(found[0].status.lock().stopped.is_none());
     }
 
     /// The thread of the session that has the device goes on, and so do the streams.
@@ -220,7 +220,7 @@ mod tests {
             "{failed}"
         );
         run().unwrap();
-        session.close().expect("nobody else has it");
+        session.close().expect("the session has one owner");
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! The service of a session: takes ready commands out of the rings, has them done, and tells the streams. Every turn is bounded.
+//! The service of a session: takes ready commands out of the rings, has them done, and updates the streams. Every turn is bounded.
 //!
 //! ```text
 //! step: admit    streams that are new, or over
-//!       collect  what has become of jobs
+//!       collect  reports of jobs
 //!       serve    ready commands: at once, or as jobs for workers; for launches the firmware comes up, and reads the rings itself
 //!       untie    streams that wait for each other
 //! ```
-//! What is chosen is a pure function (`choice.rs`): in turns where a thread steps the service, by a seed where those who wait do.
+//! What is chosen is a pure function (`choice.rs`): round-robin if a thread steps the service, by a seed if the waiting threads do.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,53 +16,53 @@ use pto_abi::session::board;
 use pto_abi::sync::Ordering;
 
 use super::choice::{Candidate, Seeded, in_turn};
-use super::circles::{self, Waiting};
-use super::error::Cause;
-use super::hands::Hands;
+use super::error::FailureCause;
+use super::executors::Executors;
 use super::ids::StreamId;
-use super::lane::{Block, Lane, Look, Wants};
 use super::others::Quiet;
-use super::shared::Shared;
-use super::work::{Ended, Job, Outcome, Report};
+use super::session_core::SessionCore;
+use super::stream_state::{HeadState, StreamState, WaitReason, Wants};
+use super::wait_cycles::{self, WaitingStream};
+use super::work::{FirmwareExit, Job, LaunchOutcome, Report};
 use crate::error::Error;
 
 /// Commands that the service does for one stream before it looks at the next one.
 const IN_A_ROW: usize = 64;
 /// Streams that are closed, and stay until the firmware returns.
 const MOST_CLOSED: usize = 256;
-/// Steps between two looks for memory that can be let go of.
-const STEPS_A_HOLD: u64 = 256;
+/// Steps between two attempts to free memory.
+const STEPS_A_ROTATION: u64 = 256;
 
 /// The service.
 pub(super) struct Service {
-    shared: Arc<Shared>,
-    lanes: Vec<Lane>,
-    hands: Hands,
+    shared: Arc<SessionCore>,
+    streams: Vec<StreamState>,
+    executors: Executors,
     seed: Option<Seeded>,
     version: u64,
     steps: u64,
-    cores: Cores,
+    cores: CoreUse,
     /// Lists that a turn fills: kept, so that no turn allocates.
-    turn: Turn,
+    turn: TurnLists,
     /// The firmware was up last: a run that is ready goes first.
     is_turn_of_runs: bool,
-    /// Nothing can be done, and a wait has a time limit: since when, and since when nobody else can act either.
+    /// Nothing can be done, and a wait has a time limit: since when, and since when no outsider can act either.
     idle: Option<Instant>,
     quiet: Quiet,
 }
 
 /// The lists of a turn.
 #[derive(Default)]
-struct Turn {
+struct TurnLists {
     /// The order of the streams.
     order: Vec<Candidate>,
     /// The streams that have something for the cores.
     for_cores: Vec<(usize, Wants)>,
 }
 
-/// Who has the cores.
+/// What has the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cores {
+enum CoreUse {
     Free,
     /// A run, alone.
     Run,
@@ -71,39 +71,39 @@ enum Cores {
 }
 
 /// How the firmware comes up in a session that a seed decides.
-struct Chosen {
+struct SeededStart {
     /// The streams that it gets.
-    lanes: Vec<usize>,
+    streams: Vec<usize>,
     /// How many commands it begins.
     most: u64,
     seed: u64,
 }
 
-/// What the service expects when it has nothing to do.
+/// What can give the service work when it has nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    /// The firmware has commands, and tells nobody.
-    OfFirmware,
-    /// A stream waits for a word of GM, which nobody tells the service about.
-    OfValue,
-    /// Whoever has news rings.
-    ByBell,
+pub(super) enum WakeSource {
+    /// The firmware has commands, and does not notify the host.
+    Firmware,
+    /// A stream waits for a word of GM, which the service has to poll.
+    PolledValue,
+    /// Only a ring of the bell.
+    Bell,
 }
 
 impl Service {
     /// Without a seed it serves streams in turns.
-    pub(super) fn new(shared: Arc<Shared>, hands: Hands, seed: Option<u64>) -> Self {
+    pub(super) fn new(shared: Arc<SessionCore>, executors: Executors, seed: Option<u64>) -> Self {
         let version = shared.version().wrapping_sub(1);
         let seed = seed.map(Seeded::new);
         Self {
             shared,
-            lanes: Vec::new(),
-            hands,
+            streams: Vec::new(),
+            executors,
             seed,
             version,
             steps: 0,
-            cores: Cores::Free,
-            turn: Turn::default(),
+            cores: CoreUse::Free,
+            turn: TurnLists::default(),
             is_turn_of_runs: false,
             idle: None,
             quiet: Quiet::default(),
@@ -118,15 +118,15 @@ impl Service {
             self.abort_rest();
         }
         let mut worked = self.collect();
-        worked |= self.cores == Cores::Resident && self.catch_up();
+        worked |= self.cores == CoreUse::Resident && self.catch_up();
         worked |= if self.seed.is_some() { self.serve_one() } else { self.serve() };
-        let is_wanted = self.shared.is_wanted();
-        if is_wanted || worked && self.steps.is_multiple_of(STEPS_A_HOLD) {
-            self.turn_over();
+        let is_space_wanted = self.shared.is_space_wanted();
+        if is_space_wanted || worked && self.steps.is_multiple_of(STEPS_A_ROTATION) {
+            self.free_deferred();
         }
-        if is_wanted {
+        if is_space_wanted {
             self.dismiss();
-            self.shared.tell_reclaimed();
+            self.shared.notify_reclaimed();
         }
         let worked = worked || self.pass_time() || self.untie() || self.expire(idle);
         if worked {
@@ -136,19 +136,21 @@ impl Service {
     }
 
     /// Where news come from, when there are none just now.
-    pub(super) fn expects(&self) -> News {
-        if self.cores == Cores::Resident && self.shared.holds.in_flight() > 0 {
-            return News::OfFirmware;
+    pub(super) fn expects(&self) -> WakeSource {
+        if self.cores == CoreUse::Resident && self.shared.deferred_frees.in_flight() > 0 {
+            return WakeSource::Firmware;
         }
-        let is_timed = |lane: &Lane| lane.core.has_budgets() && lane.block(&self.shared).is_some();
-        let looks = self.waits_for_value() || self.lanes.iter().any(is_timed);
-        if looks { News::OfValue } else { News::ByBell }
+        let is_timed =
+            |state: &StreamState| state.core.has_budgets() && state.block(&self.shared).is_some();
+        let looks = self.waits_for_value() || self.streams.iter().any(is_timed);
+        if looks { WakeSource::PolledValue } else { WakeSource::Bell }
     }
 
     fn waits_for_value(&self) -> bool {
-        let is_polling =
-            |lane: &Lane| matches!(lane.look(&self.shared), Look::Blocked(Block::Value));
-        self.lanes.iter().any(is_polling)
+        let is_polling = |state: &StreamState| {
+            matches!(state.look(&self.shared), HeadState::Blocked(WaitReason::Value))
+        };
+        self.streams.iter().any(is_polling)
     }
 
     /// Whether its session has ended.
@@ -158,44 +160,47 @@ impl Service {
 
     /// Whether nothing is being done, and everything is over that was submitted.
     pub(super) fn is_done(&self) -> bool {
-        let is_quiet = self.cores == Cores::Free && self.lanes.iter().all(|lane| !lane.is_busy());
-        is_quiet && self.shared.holds.in_flight() == 0
+        let is_quiet =
+            self.cores == CoreUse::Free && self.streams.iter().all(|state| !state.is_busy());
+        is_quiet && self.shared.deferred_frees.in_flight() == 0
     }
 
     /// Skips what was submitted at the very end of the session, too.
     fn abort_rest(&self) {
-        let has_rest = |lane: &&Lane| lane.core.skip_to() < lane.core.commands();
-        self.lanes.iter().filter(has_rest).for_each(|lane| {
-            lane.core.abort();
+        let has_rest = |state: &&StreamState| state.core.skip_to() < state.core.commands();
+        self.streams.iter().filter(has_rest).for_each(|state| {
+            state.core.abort();
         });
     }
 
     /// Which streams wait for what.
     pub(super) fn state(&self) -> String {
-        let open = self.lanes.iter().filter(|lane| !lane.core.is_idle());
-        let told: Vec<_> = open.map(|lane| self.describe(lane)).collect();
-        if told.is_empty() { "no stream has commands".to_owned() } else { told.join("; ") }
+        let open = self.streams.iter().filter(|state| !state.core.is_idle());
+        let states: Vec<_> = open.map(|state| self.describe(state)).collect();
+        if states.is_empty() { "no stream has commands".to_owned() } else { states.join("; ") }
     }
 
-    fn describe(&self, lane: &Lane) -> String {
-        let stream = lane.core.describe();
-        match lane.look(&self.shared) {
-            Look::Blocked(Block::Record(event, record)) => match event.recorder(record) {
+    fn describe(&self, state: &StreamState) -> String {
+        let stream = state.core.describe();
+        match state.look(&self.shared) {
+            HeadState::Blocked(WaitReason::Record(event, record)) => match event.recorder(record) {
                 Some(other) => {
                     format!("{stream}, which waits for {}, record {record}, of {other}", event.id)
                 }
                 None => format!(
-                    "{stream}, which waits for {}, record {record}, which nobody has submitted",
+                    "{stream}, which waits for {}, record {record}, which was not submitted",
                     event.id
                 ),
             },
-            Look::Blocked(Block::Value) => format!("{stream}, which waits for a value"),
-            Look::Blocked(Block::Barrier(_)) => format!("{stream}, which waits for other streams"),
+            HeadState::Blocked(WaitReason::Value) => format!("{stream}, which waits for a value"),
+            HeadState::Blocked(WaitReason::Barrier(_)) => {
+                format!("{stream}, which waits for other streams")
+            }
             _ => stream,
         }
     }
 
-    /// Takes new streams in, and lets go of those that are over.
+    /// Takes new streams in, and drops those that are over.
     fn admit(&mut self) {
         let version = self.shared.version();
         if version == self.version {
@@ -204,33 +209,34 @@ impl Service {
         self.version = version;
         let resets = self.shared.resets();
         for core in self.shared.streams() {
-            if !self.lanes.iter().any(|lane| lane.core.id == core.id) {
-                self.lanes.push(Lane::new(core, resets));
+            if !self.streams.iter().any(|state| state.core.id == core.id) {
+                self.streams.push(StreamState::new(core, resets));
             }
         }
-        for lane in &mut self.lanes {
-            lane.see_resets(resets);
+        for state in &mut self.streams {
+            state.see_resets(resets);
         }
         self.dismiss();
     }
 
-    /// Lets go of streams that are over. While the firmware is up, it may still look at one: it is asked to leave where they are many, or somebody waits
-    /// for what they have.
+    /// Drops streams that are over. While the firmware is up, it may still look at one: it is asked to leave if they are many, or if a thread waits
+    /// for their slots or memory.
     fn dismiss(&mut self) {
-        if self.cores == Cores::Resident {
-            let closed = self.lanes.iter().filter(|lane| lane.core.is_closed()).count();
-            let is_wanted = || self.shared.is_wanted() && self.lanes.iter().any(Lane::is_over);
+        if self.cores == CoreUse::Resident {
+            let closed = self.streams.iter().filter(|state| state.core.is_closed()).count();
+            let is_wanted =
+                || self.shared.is_space_wanted() && self.streams.iter().any(StreamState::is_over);
             if closed > MOST_CLOSED || is_wanted() {
                 self.shared.ask_to_leave();
             }
             return;
         }
-        for lane in self.lanes.extract_if(.., |lane| lane.is_over()) {
-            let stream = lane.core.id;
+        for state in self.streams.extract_if(.., |state| state.is_over()) {
+            let stream = state.core.id;
             // A reset that waits for this stream may have come since `admit` looked for one, and no later look finds the stream.
-            lane.core.told.change(|told| told.stopped = None);
-            // The last one who has the stream gives its memory back.
-            drop(lane);
+            state.core.status.change(|status| status.stopped = None);
+            // The last owner of the stream gives its memory back.
+            drop(state);
             self.shared.retire(stream);
         }
     }
@@ -238,60 +244,67 @@ impl Service {
     /// Takes reports; whether there were any.
     fn collect(&mut self) -> bool {
         let mut worked = false;
-        while let Some(report) = self.hands.report(self.shared.clock.now_ns()) {
+        while let Some(report) = self.executors.report(self.shared.clock.now_ns()) {
             worked = true;
             match report {
-                Report::Ended(ended) => self.ended(ended),
+                Report::FirmwareExited(exit) => self.firmware_exited(exit),
                 Report::Over(stream, result) => self.job_over(stream, result, None),
                 Report::Copied(stream, result, over_ns) => {
                     self.job_over(stream, result, Some(over_ns));
                 }
             }
         }
-        if worked && self.lanes.iter().any(|lane| lane.core.is_closed()) {
+        if worked && self.streams.iter().any(|state| state.core.is_closed()) {
             self.dismiss();
         }
         worked
     }
 
-    fn lane(&mut self, stream: StreamId) -> Option<&mut Lane> {
-        self.lanes.iter_mut().find(|lane| lane.core.id == stream)
+    fn stream(&mut self, stream: StreamId) -> Option<&mut StreamState> {
+        self.streams.iter_mut().find(|state| state.core.id == stream)
     }
 
-    fn job_over(&mut self, stream: StreamId, result: Result<(), Cause>, over_ns: Option<u64>) {
+    fn job_over(
+        &mut self,
+        stream: StreamId,
+        result: Result<(), FailureCause>,
+        over_ns: Option<u64>,
+    ) {
         let shared = Arc::clone(&self.shared);
-        let Some(lane) = self.lanes.iter_mut().find(|lane| lane.core.id == stream) else { return };
-        if lane.is_running() {
-            self.cores = Cores::Free;
+        let Some(state) = self.streams.iter_mut().find(|state| state.core.id == stream) else {
+            return;
+        };
+        if state.is_running() {
+            self.cores = CoreUse::Free;
         }
-        lane.job_over(&shared, result, over_ns);
+        state.job_over(&shared, result, over_ns);
     }
 
     /// The firmware has returned: every stream is the host's.
-    fn ended(&mut self, ended: Ended) {
-        self.cores = Cores::Free;
+    fn firmware_exited(&mut self, exit: FirmwareExit) {
+        self.cores = CoreUse::Free;
         let shared = Arc::clone(&self.shared);
         shared.set_up(false);
-        // From here on a submitter rings the service; what was submitted before is seen by the looks that follow.
+        // From here on a submitter rings the service; earlier commands are seen by the looks that follow.
         for bell in shared.board.board().bells {
             board::fall_asleep(bell);
         }
         self.catch_up();
         let mut has_failed = false;
         let mut is_open = true;
-        let mut stream = usize::MAX;
-        for left in ended.left {
-            // Behind a launch that has not begun, everything stays where it is.
-            is_open |= left.stream != stream;
-            stream = left.stream;
-            has_failed |= matches!(left.outcome, Outcome::Failed(_));
-            let lane = self.lanes.iter_mut().find(|lane| lane.core.place == stream);
-            if let Some(lane) = lane.filter(|_| is_open) {
-                is_open = !matches!(left.outcome, Outcome::NotBegun);
-                lane.launch_over(&shared, left.outcome);
+        let mut slot = usize::MAX;
+        for launch in exit.interrupted {
+            // What comes after a launch that has not begun stays in the ring.
+            is_open |= launch.slot != slot;
+            slot = launch.slot;
+            has_failed |= matches!(launch.outcome, LaunchOutcome::Failed(_));
+            let state = self.streams.iter_mut().find(|state| state.core.slot == slot);
+            if let Some(state) = state.filter(|_| is_open) {
+                is_open = !matches!(launch.outcome, LaunchOutcome::NotBegun);
+                state.launch_over(&shared, launch.outcome);
             }
         }
-        if let Err(error) = ended.result
+        if let Err(error) = exit.result
             && !has_failed
             && error.fault() != Some(Fault::RUN_CANCELLED)
         {
@@ -299,60 +312,63 @@ impl Service {
         }
     }
 
-    /// The run has failed and names no launch: one fails, so that the streams get on.
+    /// The run has failed and names no launch: one launch fails, so that the streams make progress.
     fn fail_some_launch(&mut self, error: &Arc<Error>) {
         let shared = Arc::clone(&self.shared);
-        let is_launch = |lane: &&mut Lane| matches!(lane.look(&shared), Look::Ready(Wants::Launch));
-        if let Some(lane) = self.lanes.iter_mut().find(is_launch) {
-            lane.fail_head(&shared, Cause::Device(Arc::clone(error)));
+        let is_launch = |state: &&mut StreamState| {
+            matches!(state.look(&shared), HeadState::Ready(Wants::Launch))
+        };
+        if let Some(state) = self.streams.iter_mut().find(is_launch) {
+            state.fail_head(&shared, FailureCause::Device(Arc::clone(error)));
         }
     }
 
     /// Takes over what the firmware has done; whether that is anything.
     fn catch_up(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
-        self.lanes.iter_mut().fold(false, |worked, lane| lane.catch_up(&shared) | worked)
+        self.streams.iter_mut().fold(false, |worked, state| state.catch_up(&shared) | worked)
     }
 
     /// Serves every stream, in turns; whether anything was done.
     fn serve(&mut self) -> bool {
-        let Turn { mut order, mut for_cores } = std::mem::take(&mut self.turn);
-        let lanes = self.lanes.iter().enumerate();
-        order
-            .extend(lanes.map(|(lane, of)| Candidate { lane, priority: of.core.options.priority }));
+        let TurnLists { mut order, mut for_cores } = std::mem::take(&mut self.turn);
+        let streams = self.streams.iter().enumerate();
+        order.extend(
+            streams.map(|(index, of)| Candidate { index, priority: of.core.options.priority }),
+        );
         in_turn(&mut order, usize::try_from(self.steps).unwrap_or(0));
         let mut worked = false;
         for candidate in &order {
-            worked |= self.serve_lane(candidate.lane, &mut for_cores);
+            worked |= self.serve_stream(candidate.index, &mut for_cores);
         }
         worked |= self.serve_cores(&for_cores);
         order.clear();
         for_cores.clear();
-        self.turn = Turn { order, for_cores };
+        self.turn = TurnLists { order, for_cores };
         worked
     }
 
     /// Serves one stream until its next command is not for the service.
-    fn serve_lane(&mut self, at: usize, for_cores: &mut Vec<(usize, Wants)>) -> bool {
+    fn serve_stream(&mut self, at: usize, for_cores: &mut Vec<(usize, Wants)>) -> bool {
         let shared = Arc::clone(&self.shared);
         for done in 0..IN_A_ROW {
-            let lane = &mut self.lanes[at];
-            lane.catch_up(&shared);
-            match lane.look(&shared) {
-                Look::Ready(Wants::Here) => lane.do_here(&shared),
-                Look::Ready(Wants::Worker) => {
-                    self.give_job(at);
+            let state = &mut self.streams[at];
+            state.catch_up(&shared);
+            match state.look(&shared) {
+                HeadState::Ready(Wants::Here) => state.do_here(&shared),
+                HeadState::Ready(Wants::Worker) => {
+                    self.start_job(at);
                     return true;
                 }
-                Look::Ready(Wants::Launch)
-                | Look::Nothing
-                | Look::Blocked(Block::Record(..) | Block::Value)
+                HeadState::Ready(Wants::Launch)
+                | HeadState::Empty
+                | HeadState::Blocked(WaitReason::Record(..) | WaitReason::Value)
                     if shared.is_up() =>
                 {
-                    lane.give_back(&shared);
+                    state.give_back(&shared);
                     return done > 0;
                 }
-                Look::Ready(wants) => {
+                HeadState::Ready(wants) => {
                     for_cores.push((at, wants));
                     return done > 0;
                 }
@@ -362,10 +378,10 @@ impl Service {
         true
     }
 
-    fn give_job(&mut self, at: usize) {
+    fn start_job(&mut self, at: usize) {
         let now_ns = self.shared.clock.now_ns();
-        if let Some(job) = self.lanes[at].take_job(now_ns) {
-            self.hands.give(job);
+        if let Some(job) = self.streams[at].take_job(now_ns) {
+            self.executors.start(job);
         }
     }
 
@@ -374,12 +390,14 @@ impl Service {
         let run = ready.iter().find(|(_, wants)| *wants == Wants::Run).map(|(at, _)| *at);
         let has_launches = ready.iter().any(|(_, wants)| *wants == Wants::Launch);
         match (self.cores, run) {
-            (Cores::Resident, Some(_)) => {
+            (CoreUse::Resident, Some(_)) => {
                 self.shared.ask_to_leave();
                 false
             }
-            (Cores::Free, Some(at)) if !has_launches || self.is_turn_of_runs => self.begin_run(at),
-            (Cores::Free, _) if has_launches => self.come_up(None),
+            (CoreUse::Free, Some(at)) if !has_launches || self.is_turn_of_runs => {
+                self.begin_run(at)
+            }
+            (CoreUse::Free, _) if has_launches => self.come_up(None),
             _ => false,
         }
     }
@@ -387,37 +405,37 @@ impl Service {
     fn begin_run(&mut self, at: usize) -> bool {
         self.is_turn_of_runs = false;
         let control = self.shared.new_control();
-        let Some(job) = self.lanes[at].take_run(control) else { return false };
-        self.cores = Cores::Run;
-        self.hands.give(job);
+        let Some(job) = self.streams[at].take_run(control) else { return false };
+        self.cores = CoreUse::Run;
+        self.executors.start(job);
         true
     }
 
-    /// Brings the firmware up; `false`: somebody wants the device first. With `chosen`, as a seed says: it returns as soon as
+    /// Brings the firmware up; `false`: a thread wants the device first. With `chosen`, as a seed says: it returns as soon as
     /// nothing more can be done.
-    fn come_up(&mut self, chosen: Option<Chosen>) -> bool {
+    fn come_up(&mut self, chosen: Option<SeededStart>) -> bool {
         let shared = Arc::clone(&self.shared);
         if !shared.may_come_up() {
             return false;
         }
         self.is_turn_of_runs = true;
-        let joins = |at: usize| chosen.as_ref().is_none_or(|chosen| chosen.lanes.contains(&at));
-        for (at, lane) in self.lanes.iter().enumerate() {
-            lane.prepare(&shared, joins(at));
+        let joins = |at: usize| chosen.as_ref().is_none_or(|chosen| chosen.streams.contains(&at));
+        for (at, state) in self.streams.iter().enumerate() {
+            state.prepare(&shared, joins(at));
         }
         self.order(chosen.as_ref());
         shared.board.board().bells.iter().for_each(board::wake_up);
         shared.set_up(true);
-        self.cores = Cores::Resident;
-        self.hands.give(Job::Resident(shared.new_control()));
+        self.cores = CoreUse::Resident;
+        self.executors.start(Job::Resident(shared.new_control()));
         true
     }
 
     /// Writes the orders.
-    fn order(&self, chosen: Option<&Chosen>) {
+    fn order(&self, chosen: Option<&SeededStart>) {
         let (orders, options) = (self.shared.board.board().orders, &self.shared.options);
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        // What is submitted to a device whose memory only copies reach is seen by the next launch.
+        // A device without shared memory sees new commands at the next launch.
         let lingers = chosen.is_none() && !self.shared.memory.gm().is_remote();
         let linger_ns = if lingers { nanoseconds(options.linger) } else { 0 };
         let limit = options.run.run_budget.or(self.shared.launch_limit);
@@ -431,7 +449,7 @@ impl Service {
             (&orders.most, chosen.map_or(0, |chosen| chosen.most)),
             (&orders.in_flight, in_flight),
         ];
-        // Relaxed: the launch of the firmware is behind these stores.
+        // Relaxed: the launch of the firmware, which comes after these stores, publishes them.
         words.into_iter().for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     }
 
@@ -439,53 +457,53 @@ impl Service {
     fn serve_one(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
         let now_ns = shared.clock.now_ns();
-        let looks = self.lanes.iter_mut().map(|lane| lane.look_at(&shared, now_ns)).enumerate();
+        let looks = self.streams.iter_mut().map(|state| state.look_at(&shared, now_ns)).enumerate();
         let ready: Vec<(usize, Wants)> = looks
             .filter_map(|(at, look)| match look {
-                Look::Ready(wants) => Some((at, wants)),
+                HeadState::Ready(wants) => Some((at, wants)),
                 _ => None,
             })
             .collect();
         let Some(seed) = self.seed.as_mut().filter(|_| !ready.is_empty()) else { return false };
         let chosen = seed.below(ready.len());
         // Which other streams the firmware gets, what it chooses, and how many commands it begins.
-        let joins: Vec<bool> = self.lanes.iter().map(|_| seed.below(2) == 1).collect();
+        let joins: Vec<bool> = self.streams.iter().map(|_| seed.below(2) == 1).collect();
         let most = 1 + seed.below(8) as u64;
         let of_firmware = 1 + seed.below(1 << 30) as u64;
         let (at, wants) = ready[chosen];
         match wants {
             Wants::Here => {
-                self.lanes[at].do_here(&shared);
+                self.streams[at].do_here(&shared);
                 true
             }
             Wants::Worker => {
-                self.give_job(at);
+                self.start_job(at);
                 true
             }
             Wants::Run => self.begin_run(at),
             Wants::Launch => {
                 let joins = joins.into_iter().enumerate().filter(|(_, joins)| *joins);
-                let lanes = joins.map(|(lane, _)| lane).chain([at]).collect();
-                self.come_up(Some(Chosen { lanes, most, seed: of_firmware }))
+                let streams = joins.map(|(index, _)| index).chain([at]).collect();
+                self.come_up(Some(SeededStart { streams, most, seed: of_firmware }))
             }
         }
     }
 
     /// Ends the waits of streams that wait for each other; whether there were any.
     fn untie(&mut self) -> bool {
-        let waiting: Vec<Waiting> =
-            self.lanes.iter().filter_map(|lane| self.waiting(lane)).collect();
-        let Some(circle) = circles::find(&waiting) else { return false };
+        let waiting: Vec<WaitingStream> =
+            self.streams.iter().filter_map(|state| self.waiting(state)).collect();
+        let Some(cycle) = wait_cycles::find(&waiting) else { return false };
         let shared = Arc::clone(&self.shared);
-        if self.has_theirs(&circle.streams) {
-            // It returns when what has begun is over; then the circle is looked for again.
+        if self.has_theirs(&cycle.streams) {
+            // It returns when its commands are over; then the service looks for the cycle again.
             shared.ask_to_leave();
             return false;
         }
-        for stream in &circle.streams {
-            let cause = Cause::Deadlock(circle.text.clone());
-            if let Some(lane) = self.lane(*stream) {
-                lane.fail_head(&shared, cause);
+        for stream in &cycle.streams {
+            let cause = FailureCause::Deadlock(cycle.text.clone());
+            if let Some(state) = self.stream(*stream) {
+                state.fail_head(&shared, cause);
             }
         }
         true
@@ -493,13 +511,13 @@ impl Service {
 
     /// Whether the firmware has the head of one of these streams.
     fn has_theirs(&self, streams: &[StreamId]) -> bool {
-        let mut named = self.lanes.iter().filter(|lane| streams.contains(&lane.core.id));
-        named.any(|lane| lane.is_theirs(&self.shared))
+        let mut named = self.streams.iter().filter(|state| streams.contains(&state.core.id));
+        named.any(|state| state.is_theirs(&self.shared))
     }
 
     /// Nothing can be done before the next copy is over, or the time of a wait: whether it is a copy, to whose end the time goes on.
     fn pass_time(&mut self) -> bool {
-        let Some(over_ns) = self.hands.next_copy_ns() else { return false };
+        let Some(over_ns) = self.executors.next_copy_ns() else { return false };
         let is_first = self.next_deadline().is_none_or(|(deadline, _)| over_ns <= deadline);
         if is_first {
             self.shared.clock.advance_to(over_ns);
@@ -510,13 +528,13 @@ impl Service {
     /// The wait whose time is over first, and its stream.
     fn next_deadline(&mut self) -> Option<(u64, usize)> {
         let shared = Arc::clone(&self.shared);
-        let deadlines = self.lanes.iter_mut().enumerate();
-        deadlines.filter_map(|(at, lane)| Some((lane.deadline(&shared)?, at))).min()
+        let deadlines = self.streams.iter_mut().enumerate();
+        deadlines.filter_map(|(at, state)| Some((state.deadline(&shared)?, at))).min()
     }
 
-    /// Ends the wait that has lasted for longer than its stream allows; whether there was one. Where those who wait make the turns, nothing else can
-    /// happen any more, so that the time of the next one has come, unless it is further away than `idle`. While somebody outside of the session may
-    /// act, time passes as it does for them.
+    /// Ends the wait that has lasted for longer than its stream allows; whether there was one. If the waiting threads step the service, nothing else
+    /// can happen, so that the clock advances to the next deadline, unless that is further away than `idle`. While an outsider may act, the clock
+    /// goes with real time.
     fn expire(&mut self, idle: Option<Duration>) -> bool {
         let shared = Arc::clone(&self.shared);
         let Some((deadline, at)) = self.next_deadline() else { return false };
@@ -527,7 +545,7 @@ impl Service {
             if waited < left && shared.driver.outside.may_act(&mut self.quiet) {
                 return false;
             }
-            // What somebody asked for just before he could not act any more comes first.
+            // Commands that an outsider submitted just before it became unable to act come first.
             self.admit();
             if self.serve_one() {
                 return true;
@@ -539,43 +557,44 @@ impl Service {
         } else if now < deadline {
             return false;
         }
-        let Some(lane) = self.lanes.get_mut(at) else { return false };
-        if lane.is_theirs(&shared) {
+        let Some(state) = self.streams.get_mut(at) else { return false };
+        if state.is_theirs(&shared) {
             shared.ask_to_leave();
             return false;
         }
-        let budget = lane.budget().unwrap_or_default();
-        lane.fail_head(&shared, Cause::TimedOut(budget));
+        let budget = state.budget().unwrap_or_default();
+        state.fail_head(&shared, FailureCause::TimedOut(budget));
         true
     }
 
-    fn waiting(&self, lane: &Lane) -> Option<Waiting> {
-        let block = lane.block(&self.shared)?;
-        let stream = lane.core.id;
+    fn waiting(&self, state: &StreamState) -> Option<WaitingStream> {
+        let block = state.block(&self.shared)?;
+        let stream = state.core.id;
         let needs = match block {
-            Block::Record(event, record) => {
+            WaitReason::Record(event, record) => {
                 let recorder = event.recorder(record)?;
                 vec![(
                     recorder,
                     format!("record {record} of {}, which {recorder} has before it", event.id),
                 )]
             }
-            Block::Barrier(barrier) => {
-                let missing = self.lanes.iter().filter(|other| {
+            WaitReason::Barrier(barrier) => {
+                let missing = self.streams.iter().filter(|other| {
                     barrier.streams().contains(&other.core.id) && !other.is_at(&barrier)
                 });
-                let need =
-                    |other: &Lane| (other.core.id, format!("{} at a barrier", other.core.id));
+                let need = |other: &StreamState| {
+                    (other.core.id, format!("{} at a barrier", other.core.id))
+                };
                 missing.map(need).collect()
             }
-            Block::Value => return None,
+            WaitReason::Value => return None,
         };
-        Some(Waiting { stream, needs })
+        Some(WaitingStream { stream, needs })
     }
 
-    /// Lets go of memory that was freed.
-    fn turn_over(&self) {
-        self.shared.holds.turn_over(|| {
+    /// Frees memory whose commands are over.
+    fn free_deferred(&self) {
+        self.shared.deferred_frees.rotate(|| {
             // Streams too that the service has not taken in yet: their commands use memory.
             self.shared
                 .streams()

@@ -16,23 +16,23 @@ use pto_graph::group::transfer::WORDS as TRANSFER_WORDS;
 use pto_graph::group::{TRANSFER, Transfer};
 
 use super::capture::{Capture, Captured, KernelCall, Recording};
-use super::captured::{CapturedCommand, CapturedKept, CapturedRun};
+use super::captured::{CapturedCommand, CapturedObject, CapturedRun};
+use super::command_object::{Barrier, CommandObject};
 use super::error::{CommandFailure, SessionError};
 use super::event::Event;
 use super::guarded::HostFunction;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
-use super::kept::{Barrier, Kept};
 use super::mark::StreamMark;
+use super::monitor::{Driver, Unmet};
 use super::notify::Notify;
 use super::options::StreamOptions;
 use super::owned_work::{OwnedWork, RunTicket};
 use super::owner::Session;
 use super::reduction::Reduction;
-use super::seat::{Driver, Unmet};
 use super::serving;
-use super::shared::Shared;
-use super::stream_core::{StreamCore, Submitting, Told};
+use super::session_core::SessionCore;
+use super::stream_core::{StreamCore, StreamStatus, Submitting};
 use super::submitted::Submitted;
 use crate::call_check::check_call;
 use crate::error::Error;
@@ -46,12 +46,12 @@ const FEW_ARGS: usize = 13;
 /// dropped, the commands that were submitted still run, unless it was the last owner; a capture that was begun on it is over.
 pub struct Stream {
     core: Arc<StreamCore>,
-    shared: Arc<Shared>,
+    shared: Arc<SessionCore>,
     session: Session,
 }
 
 impl Stream {
-    pub(super) fn of(core: Arc<StreamCore>, shared: Arc<Shared>, session: Session) -> Self {
+    pub(super) fn of(core: Arc<StreamCore>, shared: Arc<SessionCore>, session: Session) -> Self {
         Self { core, shared, session }
     }
 
@@ -67,13 +67,13 @@ impl Stream {
         self.core.id
     }
 
-    /// The place behind everything that was submitted to it so far.
+    /// A mark after everything that was submitted to it so far.
     #[must_use]
     pub fn mark(&self) -> StreamMark {
         StreamMark::of(&self.core)
     }
 
-    /// Whether a mark is a place in this stream.
+    /// Whether a mark is of this stream.
     #[inline]
     #[must_use]
     pub fn has(&self, mark: &StreamMark) -> bool {
@@ -104,7 +104,7 @@ impl Stream {
         self.launch_blocks(func_id, 1, args)
     }
 
-    /// Launches a kernel in `blocks` blocks: each runs once, with the same arguments and its own block context behind them.
+    /// Launches a kernel in `blocks` blocks: each runs once, with the same arguments, followed by its own block context.
     ///
     /// # Errors
     /// Those of [`Stream::launch`]; `Argument`: no block, or more than 65,535; more than 127 arguments with several blocks.
@@ -191,8 +191,8 @@ impl Stream {
             .map_err(|what| SessionError::Device(Arc::new(Error::Call { what })))
     }
 
-    /// Starts a transfer, which a [`Communicator`](pto_graph::group::Communicator) makes (`send_transfer` and the others): a task as a launch is, that
-    /// the transfer engine does and no core. What stands behind it in the stream begins when it is over; other streams go on meanwhile. It may be captured.
+    /// Starts a transfer, which a [`Communicator`](pto_graph::group::Communicator) makes (`send_transfer` and the others): a task as a launch is, which
+    /// the transfer engine does and no core. The next command of the stream begins when it is over; other streams go on meanwhile. It may be captured.
     ///
     /// # Errors
     /// `Argument`: the device is in no group that was opened with [`Group::sessions`](crate::group::Group::sessions). Those of every call that submits.
@@ -219,8 +219,8 @@ impl Stream {
         self.submit(&side, CommandKind::LAUNCH, &words, None)
     }
 
-    /// Runs a graph or a builder program, with the run options of the session. A run has the cores for itself: it begins when
-    /// the kernels and runs that are on have ended; copies and functions of the host go on beside it.
+    /// Runs a graph or a builder program, with the run options of the session. A run has the cores alone: it begins when
+    /// the present kernels and runs have ended; copies and functions of the host go on during it.
     ///
     /// # Errors
     /// Those of every call that submits.
@@ -248,7 +248,7 @@ impl Stream {
         let ticket = RunTicket::default();
         let options = options.or_else(|| self.options_of_runs());
         let run = CapturedRun { work, options, ticket: ticket.clone() };
-        self.take(CommandKind::RUN, &[], CapturedKept::Run(Box::new(run)))?;
+        self.take(CommandKind::RUN, &[], CapturedObject::Run(Box::new(run)))?;
         Ok(ticket)
     }
 
@@ -274,7 +274,7 @@ impl Stream {
         let from = from.into();
         let words = [to.0, from.bytes()];
         self.check_range(to, from.bytes())?;
-        self.take(CommandKind::COPY_IN, &words, CapturedKept::Buffer(from))
+        self.take(CommandKind::COPY_IN, &words, CapturedObject::Buffer(from))
     }
 
     /// Fills `to` from `from`.
@@ -288,7 +288,7 @@ impl Stream {
     ) -> Result<Submitted, SessionError> {
         let words = [from.0, to.bytes()];
         self.check_range(from, to.bytes())?;
-        self.take(CommandKind::COPY_OUT, &words, CapturedKept::Buffer(to.clone()))
+        self.take(CommandKind::COPY_OUT, &words, CapturedObject::Buffer(to.clone()))
     }
 
     /// Copies `bytes` bytes on the device.
@@ -302,7 +302,7 @@ impl Stream {
         bytes: u64,
     ) -> Result<Submitted, SessionError> {
         self.check_apart(from, to, bytes)?;
-        self.take(CommandKind::COPY, &[from.0, to.0, bytes], CapturedKept::Nothing)
+        self.take(CommandKind::COPY, &[from.0, to.0, bytes], CapturedObject::Nothing)
     }
 
     /// Fills `bytes` bytes with `byte`.
@@ -339,7 +339,7 @@ impl Stream {
         let mut pattern = [0; 8];
         pattern.chunks_mut(size).for_each(|part| part.copy_from_slice(&element[..size]));
         let words = [to.0, bytes, u64::from_le_bytes(pattern)];
-        self.take(CommandKind::FILL, &words, CapturedKept::Nothing)
+        self.take(CommandKind::FILL, &words, CapturedObject::Nothing)
     }
 
     /// Calls `function` on a thread of the session; the stream waits for its return. A panic of it is a failure of the command.
@@ -353,8 +353,8 @@ impl Stream {
     ) -> Result<Submitted, SessionError> {
         let side = self.with_room(1)?;
         self.check_uncaptured(&side, "call", ONCE)?;
-        let kept = Kept::Function(HostFunction::new(function));
-        self.submit(&side, CommandKind::CALL, &[], Some(kept))
+        let object = CommandObject::Function(HostFunction::new(function));
+        self.submit(&side, CommandKind::CALL, &[], Some(object))
     }
 
     /// As [`Stream::call`], with a function that may be called again: where the stream is captured, each launch of the recording calls it.
@@ -365,7 +365,7 @@ impl Stream {
         &self,
         function: impl Fn() + Send + Sync + 'static,
     ) -> Result<Submitted, SessionError> {
-        self.take(CommandKind::CALL, &[], CapturedKept::Function(Arc::new(function)))
+        self.take(CommandKind::CALL, &[], CapturedObject::Function(Arc::new(function)))
     }
 
     /// Records `event`: its next record is complete when everything before in this stream is.
@@ -381,8 +381,8 @@ impl Stream {
         }
         let record = event.core().next_record(self.id());
         let words = [event.core().address(), record];
-        let kept = Kept::Record(Arc::clone(event.core()), record);
-        self.submit(&side, CommandKind::RECORD, &words, Some(kept))
+        let object = CommandObject::Record(Arc::clone(event.core()), record);
+        self.submit(&side, CommandKind::RECORD, &words, Some(object))
             .inspect_err(|_| event.core().forget(record))
     }
 
@@ -446,8 +446,8 @@ impl Stream {
         record: u64,
     ) -> Result<Submitted, SessionError> {
         let words = [event.core().address(), record];
-        let kept = Kept::Event(Arc::clone(event.core()));
-        self.submit(side, CommandKind::WAIT, &words, Some(kept))
+        let object = CommandObject::Event(Arc::clone(event.core()));
+        self.submit(side, CommandKind::WAIT, &words, Some(object))
     }
 
     /// Resets `event`: until it is recorded again it is not complete, and a wait waits for that record.
@@ -468,10 +468,10 @@ impl Stream {
     /// `Argument`: the address is not a multiple of 8. As [`Stream::copy_to_device`].
     pub fn write_value(&self, at: GmAddr, value: u64) -> Result<Submitted, SessionError> {
         self.check_word(at)?;
-        self.take(CommandKind::WRITE_VALUE, &[at.0, value], CapturedKept::Nothing)
+        self.take(CommandKind::WRITE_VALUE, &[at.0, value], CapturedObject::Nothing)
     }
 
-    /// Makes the stream wait until a word of GM is as `test` says, whoever writes it: a stream, a kernel, the host.
+    /// Makes the stream wait until a word of GM is as `test` says. A stream, a kernel or the host may write it.
     ///
     /// # Errors
     /// As [`Stream::write_value`].
@@ -483,7 +483,7 @@ impl Stream {
     ) -> Result<Submitted, SessionError> {
         self.check_word(at)?;
         let words = [at.0, value, test.get().into()];
-        self.take(CommandKind::WAIT_VALUE, &words, CapturedKept::Nothing)
+        self.take(CommandKind::WAIT_VALUE, &words, CapturedObject::Nothing)
     }
 
     /// As [`Stream::wait_value`]; a wait that lasts for longer than `limit` fails with the cause `TimedOut`.
@@ -532,10 +532,10 @@ impl Stream {
         self.check_word(at)?;
         let wait = [at.0, 1, ValueTest::EQUAL.get().into()];
         let lower = [at.0, 0];
-        // Nothing of anybody else comes between the two. Where the stream stops behind the first one, it is skipped.
+        // No other thread's command comes between the two. If the stream stops after the first one, the second is skipped.
         let side = self.with_room(2)?;
-        self.take_on(&side, CommandKind::WAIT_VALUE, &wait, CapturedKept::Nothing)?;
-        self.take_on(&side, CommandKind::WRITE_VALUE, &lower, CapturedKept::Nothing)
+        self.take_on(&side, CommandKind::WAIT_VALUE, &wait, CapturedObject::Nothing)?;
+        self.take_on(&side, CommandKind::WRITE_VALUE, &lower, CapturedObject::Nothing)
     }
 
     /// Reduces `bytes` bytes of `from` into `to`: each element of the target becomes what it is together with the one of the source.
@@ -558,13 +558,13 @@ impl Stream {
             });
         }
         let words = [from.0, to.0, bytes, reduction.word(dtype)];
-        self.take(CommandKind::REDUCE, &words, CapturedKept::Nothing)
+        self.take(CommandKind::REDUCE, &words, CapturedObject::Nothing)
     }
 
     pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<Submitted, SessionError> {
         let side = self.uncaptured_with_room("barrier")?;
-        let kept = Kept::Barrier(Arc::clone(barrier));
-        self.submit(&side, CommandKind::BARRIER, &[0], Some(kept))
+        let object = CommandObject::Barrier(Arc::clone(barrier));
+        self.submit(&side, CommandKind::BARRIER, &[0], Some(object))
     }
 
     /// Submits a command, or makes it part of the capture.
@@ -572,10 +572,10 @@ impl Stream {
         &self,
         kind: CommandKind,
         words: &[u64],
-        kept: CapturedKept,
+        object: CapturedObject,
     ) -> Result<Submitted, SessionError> {
         let side = self.with_room(CommandHead::entries_of(words.len()))?;
-        self.take_on(&side, kind, words, kept)
+        self.take_on(&side, kind, words, object)
     }
 
     /// As `take`, for who has the right to submit, with room for the command.
@@ -584,14 +584,14 @@ impl Stream {
         side: &Submitting,
         kind: CommandKind,
         words: &[u64],
-        kept: CapturedKept,
+        object: CapturedObject,
     ) -> Result<Submitted, SessionError> {
         if let Some(capture) = &side.capture {
-            let command = CapturedCommand { kind, words: words.to_vec(), kept };
+            let command = CapturedCommand { kind, words: words.to_vec(), object };
             capture.add(self.id(), Captured::Command(command));
             return Ok(Submitted::Captured);
         }
-        self.submit(side, kind, words, Kept::of(&kept))
+        self.submit(side, kind, words, CommandObject::of(&object))
     }
 
     /// The submitters' side of the stream.
@@ -608,10 +608,10 @@ impl Stream {
         self.shared.options.ring_entries as u64
     }
 
-    /// The right to submit so many entries: room for them stays while the caller has it. Where the stream is captured, room is not looked for.
+    /// The lock for submitting so many entries: their room stays while the caller holds it. If the stream is captured, room is not needed.
     ///
-    /// Nobody has the right while he waits for room: in a session that is stepped, the one who waits runs the functions of the host, and they may submit
-    /// to this stream.
+    /// A thread does not hold the lock while it waits for room: in a session that its waiting threads step, it runs the functions of the host, and
+    /// they may submit to this stream.
     #[inline]
     pub(super) fn with_room(
         &self,
@@ -642,28 +642,28 @@ impl Stream {
         Ok(side)
     }
 
-    /// Submits a command. The caller has the right to, with room for it.
+    /// Submits a command. The caller holds the lock, with room for it.
     #[inline]
     pub(super) fn submit(
         &self,
         _side: &Submitting,
         kind: CommandKind,
         words: &[u64],
-        kept: Option<Kept>,
+        object: Option<CommandObject>,
     ) -> Result<Submitted, SessionError> {
-        if !self.shared.holds.submitted() {
+        if !self.shared.deferred_frees.submitted() {
             return Err(SessionError::Ended);
         }
-        if let Some(kept) = kept {
-            self.core.keep(kept);
+        if let Some(object) = object {
+            self.core.keep(object);
         }
         let number = self.core.ring().put(kind, words);
-        let number = number.expect("there is room, and nobody else submits");
-        self.shared.tell(self.core.place, kind);
+        let number = number.expect("there is room, and the caller holds the lock");
+        self.shared.notify(self.core.slot, kind);
         Ok(Submitted::Command(number))
     }
 
-    /// Waits until there is room for so many entries, and takes the right to submit them.
+    /// Waits until there is room for so many entries, and takes the lock for submitting them.
     #[cold]
     pub(super) fn await_room(
         &self,
@@ -674,11 +674,11 @@ impl Stream {
             self.check_open()?;
             let budget = self.core.options.room_budget;
             let left = Some(budget.saturating_sub(start.elapsed()));
-            let look = |_: &mut Told| {
+            let look = |_: &mut StreamStatus| {
                 let is_over = self.shared.has_ended() || self.core.has_stopped();
                 (is_over || self.core.ring().room() >= entries).then_some(())
             };
-            match self.shared.driver.wait(&self.core.told, left, look) {
+            match self.shared.driver.wait(&self.core.status, left, look) {
                 Ok(()) => {}
                 Err(Unmet::TimedOut(_)) => {
                     let (stream, state) = (self.id(), self.core.describe());
@@ -686,7 +686,7 @@ impl Stream {
                 }
                 Err(Unmet::Stuck(state)) => return Err(SessionError::Stuck { state }),
             }
-            // Somebody else may have been faster.
+            // Another thread may have taken the room.
             let side = self.core.submitting();
             if self.has_room(entries) || side.capture.is_some() {
                 return Ok(side);
@@ -698,12 +698,12 @@ impl Stream {
         if self.shared.has_ended() {
             return Err(SessionError::Ended);
         }
-        let stopped = self.core.told.lock().stopped.clone();
+        let stopped = self.core.status.lock().stopped.clone();
         stopped.map_or(Ok(()), |cause| Err(SessionError::Stopped { stream: self.id(), cause }))
     }
 
     /// Whether it is a stream of the session with these.
-    pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+    pub(super) fn is_of(&self, shared: &Arc<SessionCore>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }
 
@@ -758,7 +758,7 @@ impl Stream {
 
 /// Waiting for a stream.
 impl Stream {
-    /// Whether every command that was submitted is over. It tells no failure.
+    /// Whether every command that was submitted is over. It reports no failure.
     ///
     /// # Errors
     /// `Capture`: the stream is captured.
@@ -795,7 +795,7 @@ impl Stream {
         await_core(&self.core, &self.shared.driver, limit.into())
     }
 
-    /// As [`Stream::synchronize_within`]; now and then `goes_on` is asked, and where it says no, the wait ends.
+    /// As [`Stream::synchronize_within`]; `goes_on` is called now and then, and when it returns `false`, the wait ends.
     ///
     /// # Errors
     /// Those of [`Stream::synchronize_within`]; `Interrupted`: `goes_on` has said no. What was submitted goes on.
@@ -809,7 +809,7 @@ impl Stream {
     }
 
     /// Drops the commands that have not begun; those that have go on to their end. Records among the dropped ones count as
-    /// complete. Who waits for the stream is told `Aborted`.
+    /// complete. A wait for the stream fails with `Aborted`.
     pub fn abort(&self) {
         self.core.abort();
         self.shared.touch();
@@ -851,7 +851,7 @@ impl Stream {
         ended.map_err(|stream| SessionError::Capture {
             stream,
             call: "end_capture",
-            why: "finds launches of this stream that the captured stream has not waited for; record an event behind them \
+            why: "finds launches of this stream that the captured stream has not waited for; record an event after them \
                   and wait for it",
         })
     }
@@ -896,7 +896,7 @@ impl Stream {
     }
 }
 
-/// How often somebody who waits is asked whether he goes on.
+/// How often a wait calls `goes_on`.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Waits until every command that was submitted before this call is over, and takes the stream's failure.
@@ -905,10 +905,10 @@ pub(super) fn await_core(
     driver: &Driver,
     limit: Option<Duration>,
 ) -> Result<(), SessionError> {
-    await_number(core, driver, |is_over| driver.wait(&core.told, limit, is_over))
+    await_number(core, driver, |is_over| driver.wait(&core.status, limit, is_over))
 }
 
-/// As [`await_core`]; now and then `goes_on` is asked.
+/// As [`await_core`]; every [`ASK_EVERY`] it calls `goes_on`, and ends when that returns `false`.
 fn await_core_while(
     core: &StreamCore,
     driver: &Driver,
@@ -916,7 +916,7 @@ fn await_core_while(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<(), SessionError> {
     if driver.is_stepped() {
-        // Whoever waits makes the turns, and is told at once where nothing goes on.
+        // The waiting thread steps the session itself, and its wait fails at once when nothing can happen.
         return await_core(core, driver, limit);
     }
     let start = Instant::now();
@@ -925,7 +925,7 @@ fn await_core_while(
         loop {
             let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
             let turn = left.map_or(ASK_EVERY, |left| left.min(ASK_EVERY));
-            match driver.wait(&core.told, Some(turn), &mut *is_over) {
+            match driver.wait(&core.status, Some(turn), &mut *is_over) {
                 Err(Unmet::TimedOut(_)) if left.is_none_or(|left| left > turn) => {
                     is_interrupted = !goes_on();
                     if is_interrupted {
@@ -945,22 +945,24 @@ fn await_core_while(
     result
 }
 
-/// What a stream has told when what is waited for is over: its failure, and whether it was aborted meanwhile.
-type LastWords = (Option<Arc<CommandFailure>>, bool);
+/// The result of a wait for a stream: its failure, and whether it was aborted meanwhile.
+type WaitResult = (Option<Arc<CommandFailure>>, bool);
 
 /// Waits by `wait` for the commands that were submitted before this call.
 fn await_number(
     core: &StreamCore,
     driver: &Driver,
-    wait: impl FnOnce(&mut dyn FnMut(&mut Told) -> Option<LastWords>) -> Result<LastWords, Unmet>,
+    wait: impl FnOnce(
+        &mut dyn FnMut(&mut StreamStatus) -> Option<WaitResult>,
+    ) -> Result<WaitResult, Unmet>,
 ) -> Result<(), SessionError> {
     check_not_own(core, driver)?;
     let last = core.ring().commands();
-    let aborts = core.told.lock().aborts;
-    // Nobody needs to be told of what is over within a moment.
+    let aborts = core.status.lock().aborts;
+    // Commands that are over within a moment need no wake-up.
     driver.expect_soon(|| core.completed() >= last);
-    let waited = wait(&mut |told| {
-        (core.completed() >= last).then(|| (told.failure.take(), told.aborts != aborts))
+    let waited = wait(&mut |status| {
+        (core.completed() >= last).then(|| (status.failure.take(), status.aborts != aborts))
     });
     let stream = core.id;
     match waited {
@@ -974,15 +976,15 @@ fn await_number(
     }
 }
 
-/// Waits until the commands up to this number are over; failures stay where they are.
+/// Waits until the commands up to this number are over; it takes no failure.
 pub(super) fn await_over(
     core: &StreamCore,
     last: u64,
     driver: &Driver,
 ) -> Result<(), SessionError> {
     check_not_own(core, driver)?;
-    let is_over = |_: &mut Told| (core.completed() >= last).then_some(());
-    driver.wait(&core.told, None, is_over).map_err(stuck)
+    let is_over = |_: &mut StreamStatus| (core.completed() >= last).then_some(());
+    driver.wait(&core.status, None, is_over).map_err(stuck)
 }
 
 /// Waits until the stream has seen so many resets of its session. One that has not stopped need not.
@@ -993,9 +995,10 @@ pub(super) fn await_reset(
 ) -> Result<(), SessionError> {
     check_not_own(core, driver)?;
     // It may have stopped again meanwhile.
-    let is_reset =
-        |told: &mut Told| (told.stopped.is_none() || told.resets >= resets).then_some(());
-    driver.wait(&core.told, None, is_reset).map_err(stuck)
+    let is_reset = |status: &mut StreamStatus| {
+        (status.stopped.is_none() || status.resets >= resets).then_some(())
+    };
+    driver.wait(&core.status, None, is_reset).map_err(stuck)
 }
 
 /// A function does not wait for the stream that calls it.

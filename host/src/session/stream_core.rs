@@ -1,7 +1,7 @@
 //! A stream as its owner and the service share it.
 //!
-//! Who writes what: submitters (one at a time, by the lock `submitting`) the producer's line of the ring and the end of `kept`;
-//! the service the consumer's line and the front of `kept`; `told` is changed by the service and read by whoever waits.
+//! Who writes what: submitters (one at a time, by the lock `submitting`) the producer's line of the ring and the end of `objects`;
+//! the service the consumer's line and the front of `objects`; the service changes `status`, and threads that wait read it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,28 +12,28 @@ use pto_abi::session::CommandRing;
 use pto_abi::sync::Ordering as LineOrdering;
 
 use super::capture::{Capture, Recording};
+use super::command_object::CommandObject;
 use super::error::CommandFailure;
 use super::event::EventCore;
 use super::ids::StreamId;
-use super::kept::Kept;
 use super::lines::{BoardMemory, RingMemory};
+use super::monitor::Monitor;
 use super::options::StreamOptions;
 use super::recorded::RecordedHere;
-use super::seat::Seat;
 use super::wait_limits::WaitLimits;
 use crate::error::Error;
 
 /// What stream and service share.
 pub(super) struct StreamCore {
     pub(super) id: StreamId,
-    /// Its place on the session's board.
-    pub(super) place: usize,
+    /// Its slot on the session's board.
+    pub(super) slot: usize,
     board: Arc<BoardMemory>,
     pub(super) options: StreamOptions,
     memory: RingMemory,
     pub(super) submitting: Mutex<Submitting>,
-    kept: Mutex<VecDeque<(u64, Kept)>>,
-    pub(super) told: Seat<Told>,
+    objects: Mutex<VecDeque<(u64, CommandObject)>>,
+    pub(super) status: Monitor<StreamStatus>,
     is_closed: AtomicBool,
     limits: Mutex<WaitLimits>,
     /// Whether `limits` has any. It is changed while `limits` is locked.
@@ -47,10 +47,10 @@ pub(super) struct Submitting {
     pub(super) recorded: RecordedHere<Recording>,
 }
 
-/// What those who wait are told.
+/// What a synchronise reports.
 #[derive(Default)]
-pub(super) struct Told {
-    /// The first failure that nobody was told of.
+pub(super) struct StreamStatus {
+    /// The first failure that was not reported yet.
     pub(super) failure: Option<Arc<CommandFailure>>,
     /// What stopped the stream.
     pub(super) stopped: Option<Arc<CommandFailure>>,
@@ -62,25 +62,26 @@ pub(super) struct Told {
 
 impl StreamCore {
     pub(super) fn new(
-        (id, place): (StreamId, usize),
+        id: StreamId,
+        slot: usize,
         options: StreamOptions,
         memory: RingMemory,
         board: &Arc<BoardMemory>,
     ) -> Self {
-        let line = board.stream(place);
+        let line = board.stream(slot);
         line.priority.store(options.priority.into(), LineOrdering::Relaxed);
         line.skip_to.store(0, LineOrdering::Relaxed);
         line.kernel_budget_us.store(options.kernel_budget_us(), LineOrdering::Relaxed);
         memory.put_into(line);
         Self {
             id,
-            place,
+            slot,
             board: Arc::clone(board),
             options,
             memory,
             submitting: Mutex::default(),
-            kept: Mutex::default(),
-            told: Seat::default(),
+            objects: Mutex::default(),
+            status: Monitor::default(),
             is_closed: AtomicBool::new(false),
             limits: Mutex::default(),
             has_limits: AtomicBool::new(false),
@@ -89,14 +90,14 @@ impl StreamCore {
 
     /// From here on a kernel of the stream has this time.
     pub(super) fn set_kernel_budget(&self, options: &StreamOptions) {
-        let line = self.board.stream(self.place);
-        // Relaxed: a command that is submitted behind it publishes it.
+        let line = self.board.stream(self.slot);
+        // Relaxed: the next command that is submitted publishes it.
         line.kernel_budget_us.store(options.kernel_budget_us(), LineOrdering::Relaxed);
     }
 
     /// The time of a kernel of the stream; `None`: that of the session.
     pub(super) fn kernel_budget(&self) -> Option<Duration> {
-        let line = self.board.stream(self.place);
+        let line = self.board.stream(self.slot);
         let budget = line.kernel_budget_us.load(LineOrdering::Relaxed);
         (budget > 0).then(|| Duration::from_micros(budget))
     }
@@ -133,7 +134,7 @@ impl StreamCore {
     fn change_limits(&self, change: impl FnOnce(&mut WaitLimits)) {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut limits);
-        // Relaxed: a command is submitted behind it.
+        // Relaxed: the wait that is submitted after it publishes it.
         self.has_limits.store(!limits.is_empty(), Ordering::Relaxed);
     }
 
@@ -148,51 +149,51 @@ impl StreamCore {
         limits.of(number).or(self.options.wait_budget)
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<(u64, Kept)>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn objects(&self) -> MutexGuard<'_, VecDeque<(u64, CommandObject)>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps something for the command that is about to be submitted.
-    pub(super) fn keep(&self, kept: Kept) {
+    /// Keeps an object for the command that is about to be submitted.
+    pub(super) fn keep(&self, object: CommandObject) {
         let number = self.ring().commands() + 1;
-        self.kept().push_back((number, kept));
+        self.objects().push_back((number, object));
     }
 
-    /// Looks at what is kept for a command.
-    pub(super) fn with_kept<R>(
+    /// Looks at the object of a command.
+    pub(super) fn with_object<R>(
         &self,
         number: u64,
-        look: impl FnOnce(&Kept) -> Option<R>,
+        look: impl FnOnce(&CommandObject) -> Option<R>,
     ) -> Option<R> {
-        let kept = self.kept();
-        kept.front().filter(|(of, _)| *of == number).and_then(|(_, kept)| look(kept))
+        let objects = self.objects();
+        objects.front().filter(|(of, _)| *of == number).and_then(|(_, object)| look(object))
     }
 
-    /// Takes what is kept for a command, and drops what belongs to commands before it.
-    pub(super) fn take_kept(&self, number: u64) -> Option<Kept> {
-        // What is dropped may be the user's, who may submit: nobody has the lock then.
-        while let Some((of, kept)) = self.pop_kept(number) {
+    /// Takes the object of a command, and drops those of commands before it.
+    pub(super) fn take_object(&self, number: u64) -> Option<CommandObject> {
+        // Dropped without the lock, because an object may be the user's, whose drop may submit.
+        while let Some((of, object)) = self.pop_object(number) {
             if of == number {
-                return Some(kept);
+                return Some(object);
             }
         }
         None
     }
 
-    /// Takes what is kept for the first command of those up to this one.
-    pub(super) fn take_kept_to(&self, number: u64) -> Option<Kept> {
-        self.pop_kept(number).map(|(_, kept)| kept)
+    /// Takes the first object of the commands up to this one.
+    pub(super) fn take_object_to(&self, number: u64) -> Option<CommandObject> {
+        self.pop_object(number).map(|(_, object)| object)
     }
 
-    fn pop_kept(&self, number: u64) -> Option<(u64, Kept)> {
-        let mut kept = self.kept();
-        kept.front().filter(|(of, _)| *of <= number)?;
-        kept.pop_front()
+    fn pop_object(&self, number: u64) -> Option<(u64, CommandObject)> {
+        let mut objects = self.objects();
+        objects.front().filter(|(of, _)| *of <= number)?;
+        objects.pop_front()
     }
 
     /// Brings ring and events to a device whose memory only copies reach.
     pub(super) fn send(&self) -> Result<(), Error> {
-        let _nobody_submits = self.submitting();
+        let _submitting = self.submitting();
         self.memory.send()?;
         self.events().iter().try_for_each(|event| event.memory().send())
     }
@@ -214,17 +215,19 @@ impl StreamCore {
 
     /// The events of its commands.
     fn events(&self) -> Vec<Arc<EventCore>> {
-        let of = |(_, kept): &(u64, Kept)| match kept {
-            Kept::Record(event, _) | Kept::Event(event) => Some(Arc::clone(event)),
+        let of = |(_, object): &(u64, CommandObject)| match object {
+            CommandObject::Record(event, _) | CommandObject::Event(event) => {
+                Some(Arc::clone(event))
+            }
             _ => None,
         };
-        self.kept().iter().filter_map(of).collect()
+        self.objects().iter().filter_map(of).collect()
     }
 
-    /// Commands up to this number are over, as whoever has the head of the stream says.
+    /// Commands up to this number are over: the firmware or the service writes it, whichever has the head.
     #[inline]
     pub(super) fn completed(&self) -> u64 {
-        // Acquire: pairs with the Release stores in `Lane::advance`, in the firmware's `StreamPoll::over`, and in `fetch_progress`.
+        // Acquire: pairs with the Release stores in `StreamState::advance`, in the firmware's `StreamPoll::over`, and in `fetch_progress`.
         self.ring().consumer().completed.load(LineOrdering::Acquire)
     }
 
@@ -244,10 +247,10 @@ impl StreamCore {
         self.ring().consumer().stopped.load(LineOrdering::Relaxed) != 0
     }
 
-    /// It takes no commands before a reset, and those that have not begun are skipped. The service's.
+    /// Stops the stream: it takes no commands before a reset, and those that have not begun are skipped. Called by the service.
     pub(super) fn stop(&self, failure: &Arc<CommandFailure>) {
-        self.told.change(|told| {
-            told.stopped.get_or_insert_with(|| Arc::clone(failure));
+        self.status.change(|status| {
+            status.stopped.get_or_insert_with(|| Arc::clone(failure));
         });
         self.ring().consumer().stopped.store(1, LineOrdering::Relaxed);
     }
@@ -256,8 +259,8 @@ impl StreamCore {
     pub(super) fn abort(&self) -> u64 {
         // Release: pairs with the Acquire load in `skip_to`.
         let commands = self.ring().commands();
-        self.board.stream(self.place).skip_to.fetch_max(commands, LineOrdering::Release);
-        self.told.change(|told| told.aborts += 1);
+        self.board.stream(self.slot).skip_to.fetch_max(commands, LineOrdering::Release);
+        self.status.change(|status| status.aborts += 1);
         commands
     }
 
@@ -265,10 +268,10 @@ impl StreamCore {
     #[inline]
     pub(super) fn skip_to(&self) -> u64 {
         // Acquire: pairs with the Release in `abort`.
-        self.board.stream(self.place).skip_to.load(LineOrdering::Acquire)
+        self.board.stream(self.slot).skip_to.load(LineOrdering::Acquire)
     }
 
-    /// Nobody submits to it any more.
+    /// From here on it takes no commands.
     pub(super) fn close(&self) {
         // Release: pairs with the Acquire load in `is_closed`.
         self.is_closed.store(true, Ordering::Release);

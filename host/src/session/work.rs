@@ -1,66 +1,66 @@
-//! The jobs that the service gives to others, and their results.
+//! The jobs that the service starts on executors, and their results.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::copies::Copy;
-use super::error::Cause;
+use super::command_object::RunCommand;
+use super::copies::CopyCommand;
+use super::error::FailureCause;
 use super::guarded::HostFunction;
 use super::ids::StreamId;
-use super::kept::RunCommand;
 use crate::control::RunControl;
 use crate::error::Error;
 
-/// Something that takes time.
+/// Work that takes time.
 pub(super) enum Job {
-    /// The firmware comes up.
+    /// The resident firmware runs until it returns.
     Resident(RunControl),
-    /// A run that has the cores for itself.
+    /// A run that has the cores alone.
     Run(StreamId, Box<RunCommand>, RunControl),
-    /// A copy, and when it can begin in virtual time.
-    Copy(StreamId, Copy, u64),
+    /// A copy, and when it can begin in virtual time (ns).
+    Copy(StreamId, CopyCommand, u64),
     /// A function of the host.
     Call(StreamId, HostFunction),
 }
 
-/// What has become of a job.
+/// The result of a job.
 pub(super) enum Report {
     /// The firmware has returned.
-    Ended(Ended),
-    /// The one command of a stream.
-    Over(StreamId, Result<(), Cause>),
-    /// The same of a copy in virtual time, and when it was over.
-    Copied(StreamId, Result<(), Cause>, u64),
+    FirmwareExited(FirmwareExit),
+    /// The command of a stream is over.
+    Over(StreamId, Result<(), FailureCause>),
+    /// A copy of a stream is over, at this virtual time (ns).
+    Copied(StreamId, Result<(), FailureCause>, u64),
 }
 
-/// What has become of a launch.
+/// How a launch ended.
 #[derive(Clone, Debug)]
-pub(super) enum Outcome {
+pub(super) enum LaunchOutcome {
     /// It is over.
     Done,
     /// It has failed.
-    Failed(Cause),
+    Failed(FailureCause),
     /// It has not begun.
     NotBegun,
 }
 
-/// What has come of a firmware that has returned.
-pub(super) struct Ended {
+/// How the resident firmware has returned.
+pub(super) struct FirmwareExit {
     /// How long it was up, or why it ended.
     pub(super) result: Result<Duration, Arc<Error>>,
-    /// Launches that were on their way when a fault ended it, those of each stream in their order.
-    pub(super) left: Vec<Left>,
+    /// Launches that were in flight when a fault ended it, those of each stream in order.
+    pub(super) interrupted: Vec<InterruptedLaunch>,
 }
 
-/// A launch that was on its way.
+/// A launch that was in flight.
 #[derive(Clone, Debug)]
-pub(super) struct Left {
-    /// The place of its stream on the board.
-    pub(super) stream: usize,
-    pub(super) outcome: Outcome,
+pub(super) struct InterruptedLaunch {
+    /// The slot of its stream on the board.
+    pub(super) slot: usize,
+    pub(super) outcome: LaunchOutcome,
 }
 
-/// Who does a job.
+/// What runs a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worker {
     /// The cores.
@@ -72,7 +72,7 @@ pub(super) enum Worker {
 }
 
 impl Job {
-    /// Whose command it is; `None`: that of several streams.
+    /// The stream of its command; `None`: it is for several streams.
     pub(super) fn stream(&self) -> Option<StreamId> {
         match self {
             Self::Resident(_) => None,
@@ -80,7 +80,7 @@ impl Job {
         }
     }
 
-    /// Who does it.
+    /// What runs it.
     pub(super) fn worker(&self) -> Worker {
         match self {
             Self::Resident(..) | Self::Run(..) => Worker::Cores,

@@ -10,7 +10,7 @@ use pto_workload::program::{Format, Program, TensorLayout};
 
 use super::error::StitchError;
 use super::loaded::LoadedProgram;
-use super::shared::Shared;
+use super::stitcher_core::StitcherCore;
 use super::tensor::Form;
 
 /// Elements of a tile that a conversion moves at once, at most.
@@ -23,12 +23,12 @@ pub(super) const TARGET: &str = "Y";
 
 /// The conversions that were needed so far, each loaded once.
 pub(super) struct Conversions {
-    shared: Arc<Shared>,
+    shared: Arc<StitcherCore>,
     loaded: Mutex<HashMap<(Form, Form), LoadedProgram>>,
 }
 
 impl Conversions {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
+    pub(super) fn new(shared: &Arc<StitcherCore>) -> Self {
         Self { shared: Arc::clone(shared), loaded: Mutex::default() }
     }
 
@@ -46,7 +46,7 @@ impl Conversions {
 }
 
 /// A side of a conversion: a matrix, or several of them, one for each index of the leading dimensions.
-struct Side<'f> {
+struct ConversionSide<'f> {
     form: &'f Form,
     /// Extents of the leading dimensions.
     leading: &'f [u64],
@@ -54,7 +54,7 @@ struct Side<'f> {
     extents: [u64; 2],
 }
 
-impl<'f> Side<'f> {
+impl<'f> ConversionSide<'f> {
     /// A form as one matrix; `None`: it has more dimensions and strides.
     fn matrix(form: &'f Form) -> Option<Self> {
         let extents = match (form.shape.as_slice(), &form.layout.format) {
@@ -90,7 +90,7 @@ impl<'f> Side<'f> {
         [self.leading, self.extents.as_slice()].concat()
     }
 
-    /// The columns that stand side by side; `None`: all.
+    /// The columns of a tile of the format; `None`: the format has no tiles.
     fn tile_columns(&self) -> Option<u64> {
         match self.form.layout.format {
             Format::Tiles { cols, .. } => Some(cols.into()),
@@ -113,8 +113,8 @@ impl<'f> Side<'f> {
         Some((layout.storage_shape(&shape)?, layout))
     }
 
-    /// The view of a tile of `rows` x `cols` at the loop variables `m` and `n`. What lies beyond a matrix that stands side by side
-    /// does not count by itself; of tiles it is there, and has to be left out.
+    /// The view of a tile of `rows` x `cols` at the loop variables `m` and `n`. A strided view ends at the matrix by itself; tiles have
+    /// elements beyond the matrix, which the view leaves out.
     fn view(&self, name: &str, [rows, cols]: [u64; 2]) -> String {
         let Some(width) = self.tile_columns() else {
             let leading: String = (0..self.leading.len()).map(|dim| format!("i{dim}, ")).collect();
@@ -139,7 +139,7 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
         return Err(refused("the extents are others; a conversion keeps them"));
     }
     let tiled = "tiles are those of a matrix";
-    let [x, y] = Side::both(from, to).ok_or_else(|| refused(tiled))?;
+    let [x, y] = ConversionSide::both(from, to).ok_or_else(|| refused(tiled))?;
     let (Some((x_stored, x_layout)), Some((y_stored, y_layout))) = (x.described(), y.described())
     else {
         return Err(refused("the layout does not fit the extents"));
@@ -152,7 +152,7 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
     let program = program.with_tensor(SOURCE, |tensor| {
         (tensor.shape, tensor.layout) = (x.shape(), x_layout);
     })?;
-    // Every element is written but those that fill up tiles, which whoever runs the program has filled.
+    // Every element is written but the padding of tiles, which `ProgramStream::convert` has filled.
     Ok(program.with_tensor(TARGET, |tensor| {
         (tensor.shape, tensor.layout) = (y.shape(), y_layout);
         tensor.begins_with_zeros = false;
@@ -160,7 +160,7 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
 }
 
 /// Rows and columns of the tile that is moved at once.
-fn tile(x: &Side<'_>, y: &Side<'_>) -> [u64; 2] {
+fn tile(x: &ConversionSide<'_>, y: &ConversionSide<'_>) -> [u64; 2] {
     let cols = match (x.tile_columns(), y.tile_columns()) {
         (Some(a), Some(b)) => common_divisor(a, b),
         (Some(cols), None) | (None, Some(cols)) => cols,
@@ -175,8 +175,8 @@ const fn common_divisor(a: u64, b: u64) -> u64 {
 
 /// The text of the workload.
 fn text(
-    (x, x_stored): (&Side<'_>, &[u64]),
-    (y, y_stored): (&Side<'_>, &[u64]),
+    (x, x_stored): (&ConversionSide<'_>, &[u64]),
+    (y, y_stored): (&ConversionSide<'_>, &[u64]),
     tile: [u64; 2],
 ) -> String {
     let [rows, cols] = tile;

@@ -1,7 +1,7 @@
 //! Which programs share a launch: whether the tasks of a graph are worth adding one by one.
 //!
-//! Graphs alone are joined on the host, and the device loads them as an image. Beside a plan or a builder the device adds the tasks of a graph one by one, which takes
-//! longer than loading them. Where the cores are done with the tasks before the device has added them, nothing is gained by sharing, and the graph has a launch of its own.
+//! Graphs alone are joined on the host, and the device loads them as an image. In a launch with a plan or a builder the device adds the tasks of a graph one by one, which
+//! takes longer than loading them. If the cores finish the tasks before the device has added them, sharing gains nothing, and the graph gets a launch of its own.
 
 use pto_abi::CoreKind;
 use pto_graph::task_list::ListedTask;
@@ -11,12 +11,12 @@ use crate::device::Device;
 // What the device needs, in the profile `a2a3` (docs/decisions/stitching.md).
 /// For adding a task of a list.
 const ADDING_NS: u64 = 570;
-/// For a task on its core, beside its kernel.
+/// For a task on its core, without its kernel.
 const AROUND_NS: u64 = 1_150;
 /// For a launch more.
 const LAUNCH_NS: u64 = 4_000;
 
-/// What tells how long the cores of a device need for tasks.
+/// Estimates how long the cores of a device need for tasks.
 pub(super) struct Grain {
     /// By the kind of core.
     cores: [u64; CoreKind::COUNT],
@@ -33,7 +33,7 @@ impl Grain {
         }
     }
 
-    /// Whether a launch of their own is done with these tasks before the device has added them one by one. Where nobody knows what kernels cost, it is not.
+    /// Whether a launch of their own finishes these tasks before the device could add them one by one. `false` if the costs of the kernels are unknown.
     pub(super) fn is_fine(&self, tasks: &[ListedTask]) -> bool {
         let added = ADDING_NS.saturating_mul(tasks.len() as u64);
         self.cores_ns(tasks).is_some_and(|cores| cores.saturating_add(LAUNCH_NS) < added)

@@ -13,7 +13,7 @@ pub struct HostTensor {
 }
 
 impl HostTensor {
-    /// A tensor with these elements, as they stand in memory.
+    /// A tensor with these elements, in the order of memory.
     ///
     /// # Errors
     /// `Elements`: they are not as many as the extents say.
@@ -48,7 +48,7 @@ impl HostTensor {
         &self.shape
     }
 
-    /// The elements as they stand in memory.
+    /// The elements, in the order of memory.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.elements

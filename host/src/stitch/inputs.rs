@@ -6,14 +6,14 @@ use crate::workload::WorkloadBindings;
 /// What a run is given. Each call adds one thing.
 #[derive(Default)]
 pub struct Inputs<'t> {
-    pub(super) tensors: Vec<(String, Given<'t>)>,
+    pub(super) tensors: Vec<(String, RunInput<'t>)>,
     /// The arrays of ragged and sparse axes.
     pub(super) arrays: Vec<(String, &'t Tensor)>,
     pub(super) values: WorkloadBindings,
 }
 
 /// How a tensor is given.
-pub(super) enum Given<'t> {
+pub(super) enum RunInput<'t> {
     /// The program reads it, and the caller keeps it.
     Borrowed(&'t Tensor),
     /// The program changes it, and the caller keeps it.
@@ -24,7 +24,7 @@ pub(super) enum Given<'t> {
     Moved(Tensor),
 }
 
-impl Given<'_> {
+impl RunInput<'_> {
     pub(super) const fn tensor(&self) -> &Tensor {
         match self {
             Self::Borrowed(tensor) => tensor,
@@ -51,7 +51,7 @@ impl<'t> Inputs<'t> {
         Self::default()
     }
 
-    fn with(mut self, name: &str, given: Given<'t>) -> Self {
+    fn with(mut self, name: &str, given: RunInput<'t>) -> Self {
         self.tensors.push((name.to_owned(), given));
         self
     }
@@ -59,26 +59,26 @@ impl<'t> Inputs<'t> {
     /// The program reads a tensor, and the caller keeps it.
     #[must_use]
     pub fn borrow(self, name: &str, tensor: &'t Tensor) -> Self {
-        self.with(name, Given::Borrowed(tensor))
+        self.with(name, RunInput::Borrowed(tensor))
     }
 
     /// The program updates a tensor in place, and the caller keeps it.
     #[must_use]
     pub fn update(self, name: &str, tensor: &'t mut Tensor) -> Self {
-        self.with(name, Given::Updated(tensor))
+        self.with(name, RunInput::Updated(tensor))
     }
 
     /// The program gets a tensor for good. An input's memory goes to later tensors of the stream; a tensor that is updated is among the
     /// outputs.
     #[must_use]
     pub fn give(self, name: &str, tensor: Tensor) -> Self {
-        self.with(name, Given::Moved(tensor))
+        self.with(name, RunInput::Moved(tensor))
     }
 
     /// An output goes into a tensor that there is, instead of a new one.
     #[must_use]
     pub fn into(self, name: &str, tensor: &'t mut Tensor) -> Self {
-        self.with(name, Given::Into(tensor))
+        self.with(name, RunInput::Into(tensor))
     }
 
     /// An array of a ragged or sparse axis: a dense tensor of type `i32`. The builder reads it when the run begins, so that this run begins

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 
-/// The image of these graphs, one behind the other.
+/// The image of these graphs, one after the other.
 pub(super) fn image(device: &Device, graphs: &[&[ListedTask]]) -> Result<GraphImage, Error> {
     let producers = producers(graphs);
     HostGraph::build(device, &[], |graph| {
@@ -43,7 +43,7 @@ fn producers(graphs: &[&[ListedTask]]) -> Vec<BTreeSet<usize>> {
             let own = task.producers.iter().map(|producer| first + producer);
             let mut producers: BTreeSet<_> = own.collect();
             for (view, writes) in task.args.iter().filter_map(OwnedArg::dependency) {
-                let entry = Use { bytes: Bytes::of(view), graph, task: number, writes };
+                let entry = ByteUse { bytes: Bytes::of(view), graph, task: number, writes };
                 uses.add(entry, &mut producers);
             }
             all.push(producers);
@@ -53,7 +53,7 @@ fn producers(graphs: &[&[ListedTask]]) -> Vec<BTreeSet<usize>> {
 }
 
 /// What a task does to some bytes.
-struct Use {
+struct ByteUse {
     bytes: Bytes,
     graph: usize,
     task: usize,
@@ -64,22 +64,22 @@ struct Use {
 #[derive(Default)]
 struct Uses {
     /// By the first byte, and a number of its own.
-    by_low: BTreeMap<(u64, usize), Use>,
+    by_low: BTreeMap<(u64, usize), ByteUse>,
     added: usize,
-    /// From the first byte of one of them to behind its last one, at most.
+    /// The most bytes from the first byte of a use to the end of its last one.
     widest: u64,
 }
 
 impl Uses {
     /// One more; the tasks of graphs before it that it has to wait for become `producers`.
-    fn add(&mut self, new: Use, producers: &mut BTreeSet<usize>) {
+    fn add(&mut self, new: ByteUse, producers: &mut BTreeSet<usize>) {
         let from = new.bytes.low.saturating_sub(self.widest);
         let mut covered = Vec::new();
         for (key, before) in self.by_low.range((from, 0)..(new.bytes.high, 0)) {
             let is_ordered = before.graph < new.graph && (before.writes || new.writes);
             if is_ordered && new.bytes.meets(&before.bytes) {
                 producers.insert(before.task);
-                // Whoever would wait for that task waits for this one.
+                // Later tasks wait for this one instead.
                 if new.writes && new.bytes.covers(&before.bytes) {
                     covered.push(*key);
                 }
@@ -98,7 +98,7 @@ impl Uses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bytes {
     low: u64,
-    /// Behind the last one.
+    /// The end: one more than the last one.
     high: u64,
     /// Of a row.
     run: u64,
@@ -136,7 +136,7 @@ impl Bytes {
             (stride, _) => {
                 let (first, second) =
                     if self.low <= other.low { (self, other) } else { (other, self) };
-                // How far into a row of the first one, or behind it, a row of the second one begins.
+                // How far into a row of the first one, or after it, a row of the second one begins.
                 let rest = (second.low - first.low) % stride;
                 rest < first.run || rest + second.run > stride
             }
@@ -145,10 +145,10 @@ impl Bytes {
 
     /// Whether one of its rows has a byte from `low` up to `high`, of which it has some between its ends.
     const fn has_row_in(&self, low: u64, high: u64) -> bool {
-        // The first row that ends behind `low`.
+        // The first row that ends after `low`.
         let row = match (low + 1).checked_sub(self.low + self.run) {
             None => 0,
-            Some(behind) => behind.div_ceil(self.stride),
+            Some(after) => after.div_ceil(self.stride),
         };
         self.low + row * self.stride < high
     }
@@ -241,7 +241,7 @@ mod tests {
             &[],
             &[0],
             &[1, 2, 3],
-            // Behind the last one that wrote row 1, and all that used row 0.
+            // After the last one that wrote row 1, and all that used row 0.
             &[0, 3, 4],
         ];
         assert_eq!(found, expected);

@@ -1,11 +1,11 @@
-//! A graph of a program as a list of tasks, which the device adds beside plans: how it is ordered to what its stream does before and after it.
+//! A graph of a program as a list of tasks, which the device adds in a launch with plans, and the order of its tasks to the programs before and after it.
 //!
 //! The edges within a graph are those of the program. Where the table of the library says of every task which bytes it touches, the tasks
-//! get these as views, and wait for the tiles of other programs. Where one task does not say it, the graph gets **gates**: in front of it a task for each of its tensors, which
-//! waits for whoever used the tensor before, and behind it one that whoever uses the tensor later waits for. No core runs a gate.
+//! get these as views, and wait for the tiles of other programs. Where one task does not say it, the graph gets **gates**: before it a task for each of its tensors, which
+//! waits for the earlier users of the tensor, and after it a task for each, which the later users of the tensor wait for. No core runs a gate.
 //!
 //! ```text
-//! programs before --tensor--> gate --> tasks of the graph that use the tensor --> gate --tensor--> programs behind
+//! programs before --tensor--> gate --> tasks of the graph that use the tensor --> gate --tensor--> programs after it
 //! ```
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::func;
 use pto_aicore_kernels::library::{self, Access, LibraryKernel};
 use pto_graph::owned::{OwnedArg, OwnedBlockShape, OwnedPredicate};
-use pto_graph::task_list::{ListedTask, MAX_VIEWS};
+use pto_graph::task_list::{ListedArg, ListedTask, MAX_VIEWS};
 use pto_graph::{Comparison, ElementType, RawView, TensorView};
 use pto_workload::program::{GraphArgument, GraphTask, Program, Role, TensorElement};
 
@@ -30,26 +30,26 @@ pub(super) struct Listing<'p> {
 }
 
 impl Listing<'_> {
-    /// The tasks, of a list that will stand at `at`.
+    /// The tasks, of a list that will be written to `at`.
     pub(super) fn tasks(&self, at: GmAddr) -> Vec<ListedTask> {
         self.visible().unwrap_or_else(|| self.between_gates(at))
     }
 
-    /// The tasks with the views of what they touch; `None`: nobody says it of all of them.
+    /// The tasks with the views of what they touch; `None`: it is unknown for one of them.
     pub(super) fn visible(&self) -> Option<Vec<ListedTask>> {
         let args: Option<Vec<_>> = self.tasks.iter().map(|task| self.views(task)).collect();
         let zipped = self.tasks.iter().zip(self.funcs).zip(args?);
         let listed = zipped
-            .map(|((task, funcs), args)| self.listed((task, funcs), args, task.producers.clone()));
+            .map(|((task, funcs), args)| self.listed(task, funcs, args, task.producers.clone()));
         Some(listed.collect())
     }
 
-    /// The arguments of a task as words and views; `None`: nobody says what it touches.
-    fn views(&self, task: &GraphTask) -> Option<Vec<OwnedArg<TensorView<'static>>>> {
+    /// The arguments of a task as words and views; `None`: it is unknown what the task touches.
+    fn views(&self, task: &GraphTask) -> Option<Vec<ListedArg>> {
         let kernel = self.of_library(task)?;
         let words = self.words(task);
         let args: Option<Vec<_>> =
-            (0..task.args.len()).map(|at| self.view((task, kernel), &words, at)).collect();
+            (0..task.args.len()).map(|at| self.view(task, kernel, &words, at)).collect();
         let args = args?;
         let mut written = Vec::new();
         for (arg, given) in task.args.iter().zip(&args) {
@@ -79,13 +79,14 @@ impl Listing<'_> {
 
     fn view(
         &self,
-        (task, kernel): (&GraphTask, &LibraryKernel),
+        task: &GraphTask,
+        kernel: &LibraryKernel,
         words: &[u64],
         at: usize,
-    ) -> Option<OwnedArg<TensorView<'static>>> {
+    ) -> Option<ListedArg> {
         let word = words[at];
         let GraphArgument::Tensor { tensor, offset } = task.args[at] else {
-            // A word where a tensor should be: nobody knows whose memory that is.
+            // A word where a tensor should be: its memory is unknown.
             let is_word = kernel.addresses.get(at).is_none_or(|is_address| !is_address);
             return is_word.then_some(OwnedArg::Scalar(word));
         };
@@ -120,11 +121,12 @@ impl Listing<'_> {
         words_of(&task.args, self.addresses)
     }
 
-    /// A task of the program, with these arguments, behind these tasks of the list.
+    /// A task of the program, with these arguments, which waits for these tasks of the list.
     fn listed(
         &self,
-        (task, funcs): (&GraphTask, &[FuncId]),
-        args: Vec<OwnedArg<TensorView<'static>>>,
+        task: &GraphTask,
+        funcs: &[FuncId],
+        args: Vec<ListedArg>,
         producers: Vec<usize>,
     ) -> ListedTask {
         let shape = &task.block_shape;
@@ -173,13 +175,13 @@ impl Listing<'_> {
         };
         let order: Vec<_> = users.keys().copied().collect();
         let gates = order.len();
-        let place = |tensor: &usize| order.binary_search(tensor).unwrap_or(0);
+        let index = |tensor: &usize| order.binary_search(tensor).unwrap_or(0);
         let mut listed: Vec<_> = order.iter().map(|tensor| gate(*tensor, Vec::new())).collect();
         for ((task, funcs), tensors) in self.tasks.iter().zip(self.funcs).zip(&used) {
             let words = self.words(task).into_iter().map(OwnedArg::Scalar).collect();
             let own = task.producers.iter().map(|producer| gates + producer);
-            let producers = tensors.iter().map(place).chain(own).collect();
-            listed.push(self.listed((task, funcs), words, producers));
+            let producers = tensors.iter().map(index).chain(own).collect();
+            listed.push(self.listed(task, funcs, words, producers));
         }
         for (tensor, users) in users {
             listed.push(gate(tensor, users.iter().map(|user| gates + user).collect()));
@@ -188,10 +190,8 @@ impl Listing<'_> {
     }
 }
 
-/// The arguments, with words in the place of views that were read before: the runtime need not look for their writers twice.
-fn without_doubles(
-    mut args: Vec<OwnedArg<TensorView<'static>>>,
-) -> Vec<OwnedArg<TensorView<'static>>> {
+/// The arguments, with words instead of repeated views: the runtime need not look for their writers twice.
+fn without_doubles(mut args: Vec<ListedArg>) -> Vec<ListedArg> {
     for at in 1..args.len() {
         let (before, rest) = args.split_at_mut(at);
         if let OwnedArg::In(view) = &rest[0]
@@ -225,16 +225,13 @@ pub(super) fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
     args.iter().map(word).collect()
 }
 
-/// An element of the tensor at this address, of so many bytes. `None`: no element begins at that byte.
-fn element_at((base, bytes): (GmAddr, u64), at: TensorElement) -> Option<TensorView<'static>> {
-    let size = at.element.bytes();
-    let (element, offset) = (at.element.get(), at.offset / size);
-    let raw = RawView { base, bytes, element, offset, shape: &[1], strides: &[1] };
-    at.offset.is_multiple_of(size).then(|| TensorView::alleged(&raw))
-}
-
-/// A predicate that is always false: the first word of the list at `at`, which is the number of its tasks, is never so large.
-fn never(at: GmAddr) -> OwnedPredicate<TensorView<'static>> {
-    let element = TensorView::dense(at, ElementType::U64, &[1]);
-    OwnedPredicate { element, comparison: Comparison::EQUAL, value: u64::MAX }
+/// A condition that is never met: that the number of tasks of the list at `at` is the largest number.
+fn never(at: GmAddr) -> ListedCondition {
+    let (element, bytes) = (ElementType::U64, ElementType::U64.bytes());
+    let (shape, strides) = (vec![1], vec![1]);
+    ListedCondition {
+        element: ListedView { base: at, bytes, element, offset: 0, shape, strides },
+        comparison: Comparison::EQUAL,
+        value: u64::MAX,
+    }
 }

@@ -19,10 +19,10 @@ use pto_workload::program::{
     BuilderReference, Format, GraphTask, Program, ProgramBody, Role, TensorLayout, dense_strides,
 };
 
-use super::beside_words::BesideWords;
+use super::builder_words::BuilderWords;
 use super::error::StitchError;
 use super::listed::{Listing, words_of};
-use super::shared::Shared;
+use super::stitcher_core::StitcherCore;
 use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::host_graph::HostGraph;
@@ -38,19 +38,19 @@ const TARGET: &str = "a2a3";
 
 /// A program in the memory of a device. Clones are the same program.
 #[derive(Clone)]
-pub struct LoadedProgram(pub(super) Arc<Loaded>);
+pub struct LoadedProgram(pub(super) Arc<ProgramCore>);
 
-pub(super) struct Loaded {
+pub(super) struct ProgramCore {
     pub(super) program: Program,
-    code: Code,
+    code: LoadedCode,
     /// The elements of the constants, by the number of the tensor.
     pub(super) constants: Vec<Option<DeviceBuffer<u8>>>,
-    bindings: Mutex<VecDeque<(Vec<u64>, Arc<Bound>)>>,
-    pub(super) shared: Arc<Shared>,
+    bindings: Mutex<VecDeque<(Vec<u64>, Arc<BoundProgram>)>>,
+    pub(super) shared: Arc<StitcherCore>,
 }
 
 /// What of a program does not change from run to run.
-enum Code {
+enum LoadedCode {
     Plan {
         plan: DeviceBuffer<u32>,
         kernels: Option<DeviceBuffer<u8>>,
@@ -63,7 +63,7 @@ enum Code {
 }
 
 /// A program with tensors: what a launch needs.
-pub(super) enum Bound {
+pub(super) enum BoundProgram {
     Plan {
         orch_args: [u64; orch::COUNT],
         epitaph: DeviceBuffer<u64>,
@@ -92,7 +92,7 @@ pub(super) struct ListedPart {
     _words: DeviceBuffer<u64>,
 }
 
-impl Bound {
+impl BoundProgram {
     /// The words of its part of a launch; `None`: it is not one part of several on the device.
     pub(super) fn orch_args(&self) -> Option<&[u64; orch::COUNT]> {
         match self {
@@ -124,10 +124,10 @@ impl Bound {
     }
 }
 
-/// Whom a program shares its launch with.
+/// What a program shares its launch with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Neighbours {
-    /// Nobody.
+    /// Nothing.
     None,
     /// Other programs of its stream.
     Programs,
@@ -136,15 +136,15 @@ pub(super) enum Neighbours {
 impl LoadedProgram {
     /// `native`: the kernels of the program, and others that it may call, with their func ids.
     pub(super) fn load(
-        shared: &Arc<Shared>,
+        shared: &Arc<StitcherCore>,
         program: Program,
         native: &[(String, CoreKind, FuncId)],
     ) -> Result<Self, StitchError> {
         program.check_target(TARGET)?;
         let code = match program.body() {
             ProgramBody::Plan(compiled) => plan_code(shared, compiled)?,
-            ProgramBody::Graph(tasks) => Code::Graph(kernels(&program, tasks, native)?),
-            ProgramBody::Builder(_) => Code::Builder,
+            ProgramBody::Graph(tasks) => LoadedCode::Graph(kernels(&program, tasks, native)?),
+            ProgramBody::Builder(_) => LoadedCode::Builder,
         };
         let constant = |number| {
             let elements = program.constant(number);
@@ -152,7 +152,7 @@ impl LoadedProgram {
         };
         let constants = (0..program.tensors().len()).map(constant).collect::<Result<_, _>>()?;
         let (bindings, shared) = (Mutex::default(), Arc::clone(shared));
-        Ok(Self(Arc::new(Loaded { program, code, constants, bindings, shared })))
+        Ok(Self(Arc::new(ProgramCore { program, code, constants, bindings, shared })))
     }
 
     /// The program.
@@ -170,7 +170,7 @@ impl LoadedProgram {
     }
 }
 
-fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchError> {
+fn plan_code(shared: &Arc<StitcherCore>, compiled: &Compiled) -> Result<LoadedCode, StitchError> {
     let plan = shared.upload(compiled.words())?;
     let kernels = match compiled.code() {
         [] => None,
@@ -178,9 +178,9 @@ fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchEr
     };
     let words = scratch::words(shared.cores, compiled.frame_words());
     let scratch = shared.zeroed(words)?;
-    let place_words = scratch::place_words(compiled.frame_words());
-    scratch.write(&[shared.cores as u64, place_words as u64])?;
-    Ok(Code::Plan { plan, kernels, scratch })
+    let words_a_core = scratch::place_words(compiled.frame_words());
+    scratch.write(&[shared.cores as u64, words_a_core as u64])?;
+    Ok(LoadedCode::Plan { plan, kernels, scratch })
 }
 
 /// The func ids of each task's kernels: the program's own, those of the library, and last those that were only given.
@@ -211,14 +211,14 @@ fn kernels(
     tasks.iter().map(|task| task.kernels().map(of_kernel).collect()).collect()
 }
 
-impl Loaded {
+impl ProgramCore {
     /// Binds the program to tensors at these addresses, by their numbers, or finds the binding.
     pub(super) fn bind(
         &self,
         addresses: &[u64],
         (values, neighbours): (WorkloadBindings, Neighbours),
         session: &Session,
-    ) -> Result<Arc<Bound>, StitchError> {
+    ) -> Result<Arc<BoundProgram>, StitchError> {
         let words = match self.program.body() {
             ProgramBody::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
             ProgramBody::Graph(_) | ProgramBody::Builder(_) => {
@@ -233,29 +233,29 @@ impl Loaded {
             return Ok(Arc::clone(bound));
         }
         let bound = Arc::new(match (&self.code, self.program.body()) {
-            (Code::Graph(funcs), ProgramBody::Graph(tasks))
+            (LoadedCode::Graph(funcs), ProgramBody::Graph(tasks))
                 if has_block_shapes(tasks)
                     || (neighbours == Neighbours::Programs && self.shared.expands_plans) =>
             {
-                self.list((tasks, funcs), addresses)?
+                self.list(tasks, funcs, addresses)?
             }
-            (Code::Graph(funcs), ProgramBody::Graph(tasks)) => {
+            (LoadedCode::Graph(funcs), ProgramBody::Graph(tasks)) => {
                 let joined = match neighbours {
-                    Neighbours::Programs => self.listing((tasks, funcs), addresses).visible(),
+                    Neighbours::Programs => self.listing(tasks, funcs, addresses).visible(),
                     Neighbours::None => None,
                 };
                 if joined.is_some() {
-                    Bound::Listed { part: None, tasks: joined, is_fine: false }
+                    BoundProgram::Listed { part: None, tasks: joined, is_fine: false }
                 } else {
                     let image =
-                        session.with_device(|device| graph(device, (tasks, funcs), addresses))?;
-                    Bound::Graph(Arc::new(image?))
+                        session.with_device(|device| graph(device, tasks, funcs, addresses))?;
+                    BoundProgram::Graph(Arc::new(image?))
                 }
             }
-            (Code::Plan { plan, kernels, scratch }, ProgramBody::Plan(_)) => {
+            (LoadedCode::Plan { plan, kernels, scratch }, ProgramBody::Plan(_)) => {
                 self.bind_plan((plan, kernels.as_ref(), scratch), words.clone())?
             }
-            (Code::Builder, ProgramBody::Builder(reference)) => {
+            (LoadedCode::Builder, ProgramBody::Builder(reference)) => {
                 self.builder(reference, addresses, neighbours)?
             }
             _ => unreachable!("the code is that of the body"),
@@ -296,24 +296,26 @@ impl Loaded {
     /// A graph as a list of tasks.
     fn list(
         &self,
-        (tasks, funcs): (&[GraphTask], &[Vec<FuncId>]),
+        tasks: &[GraphTask],
+        funcs: &[Vec<FuncId>],
         addresses: &[u64],
-    ) -> Result<Bound, StitchError> {
-        let listing = self.listing((tasks, funcs), addresses);
+    ) -> Result<BoundProgram, StitchError> {
+        let listing = self.listing(tasks, funcs, addresses);
         let words = |at| task_list::words(&listing.tasks(at));
-        // Gates read a word of the list, so that they have to know where it stands.
-        let place = DeviceBuffer::zeroed(self.shared.memory.shared(), words(GmAddr::NULL).len())?;
-        place.write(&words(place.address()))?;
-        let orch_args = [place.address().0, orch::TASK_LIST, 0, 0];
+        // Gates read a word of the list, so that they contain its address.
+        let list = DeviceBuffer::zeroed(self.shared.memory.shared(), words(GmAddr::NULL).len())?;
+        list.write(&words(list.address()))?;
+        let orch_args = [list.address().0, orch::TASK_LIST, 0, 0];
         let tasks = if has_block_shapes(tasks) { None } else { listing.visible() };
         let is_fine = tasks.as_ref().is_some_and(|tasks| self.shared.grain.is_fine(tasks));
-        let part = Some(ListedPart { orch_args, _words: place });
-        Ok(Bound::Listed { part, tasks, is_fine })
+        let part = Some(ListedPart { orch_args, _words: list });
+        Ok(BoundProgram::Listed { part, tasks, is_fine })
     }
 
     const fn listing<'l>(
         &'l self,
-        (tasks, funcs): (&'l [GraphTask], &'l [Vec<FuncId>]),
+        tasks: &'l [GraphTask],
+        funcs: &'l [Vec<FuncId>],
         addresses: &'l [u64],
     ) -> Listing<'l> {
         Listing { program: &self.program, tasks, funcs, addresses }
@@ -325,14 +327,14 @@ impl Loaded {
         reference: &BuilderReference,
         addresses: &[u64],
         neighbours: Neighbours,
-    ) -> Result<Bound, StitchError> {
+    ) -> Result<BoundProgram, StitchError> {
         let args = words_of(&reference.words, addresses);
         let gate = self.shared.gate.filter(|_| {
             neighbours == Neighbours::Programs
                 && reference.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
         });
         let Some(gate) = gate else {
-            return Ok(Bound::Builder(self.builder_work(reference, args)));
+            return Ok(BoundProgram::Builder(self.builder_work(reference, args)));
         };
         let described = self.program.tensors().iter().zip(addresses);
         let tensors: Vec<_> = described
@@ -342,14 +344,14 @@ impl Loaded {
             })
             .collect();
         let words =
-            BesideWords { builder: &reference.name, args: &args, gate, tensors: &tensors }.words();
+            BuilderWords { builder: &reference.name, args: &args, gate, tensors: &tensors }.words();
         let words = self.shared.upload(&words)?;
         let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
         let part = Some(ListedPart { orch_args, _words: words });
-        Ok(Bound::Listed { part, tasks: None, is_fine: false })
+        Ok(BoundProgram::Listed { part, tasks: None, is_fine: false })
     }
 
-    /// The run of a builder that has a launch for itself. One that adds its tasks by hand has no transfers, and is told of no group.
+    /// The run of a builder that has a launch of its own. One that adds its tasks by hand has no transfers, and gets no words of a group.
     fn builder_work(&self, reference: &BuilderReference, args: Vec<u64>) -> OwnedWork {
         let builder = reference.name.clone();
         match reference.variant {
@@ -372,7 +374,7 @@ impl Loaded {
             &DeviceBuffer<u64>,
         ),
         mut words: Vec<u64>,
-    ) -> Result<Bound, StitchError> {
+    ) -> Result<BoundProgram, StitchError> {
         let epitaph = self.shared.zeroed(usize::try_from(epitaph::WORDS).unwrap_or(0))?;
         words[binding::CODE] = kernels.map_or(0, |code| code.address().0);
         words[binding::CODE_BYTES] = kernels.map_or(0, |code| code.len() as u64);
@@ -382,12 +384,12 @@ impl Loaded {
         let bindings = self.shared.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
-        Ok(Bound::Plan { orch_args, epitaph, _bindings: bindings })
+        Ok(BoundProgram::Plan { orch_args, epitaph, _bindings: bindings })
     }
 
     /// What a run of the program ended with, in the words of the workload; the epitaph is empty then. `None`: no fault of the program.
-    pub(super) fn take_fault(&self, bound: &Bound) -> Result<Option<RunFault>, StitchError> {
-        let (Bound::Plan { epitaph, .. }, ProgramBody::Plan(compiled)) =
+    pub(super) fn take_fault(&self, bound: &BoundProgram) -> Result<Option<RunFault>, StitchError> {
+        let (BoundProgram::Plan { epitaph, .. }, ProgramBody::Plan(compiled)) =
             (bound, self.program.body())
         else {
             return Ok(None);
@@ -408,7 +410,8 @@ pub(super) fn has_block_shapes(tasks: &[GraphTask]) -> bool {
 /// The image of a graph whose tensors are at these addresses.
 fn graph(
     device: &Device,
-    (tasks, funcs): (&[GraphTask], &[Vec<FuncId>]),
+    tasks: &[GraphTask],
+    funcs: &[Vec<FuncId>],
     addresses: &[u64],
 ) -> Result<GraphImage, crate::error::Error> {
     HostGraph::build(device, &[], |graph| {

@@ -16,7 +16,7 @@
 //! move. A tensor in another layout than the program needs is refused with the call that converts it.
 //! `docs/programs.md` says what it is for.
 
-mod beside_words;
+mod builder_words;
 mod conversion;
 mod counters;
 mod error;
@@ -31,8 +31,8 @@ mod outputs;
 mod placed;
 mod pool;
 mod sequence;
-mod shared;
 mod stitcher;
+mod stitcher_core;
 mod stream;
 mod tensor;
 

@@ -1,9 +1,9 @@
 //! A recording as a program: what was captured of a stream can be shipped in a file, and run on other tensors.
 //!
 //! ```text
-//! Recording: launches on addresses --the tensors that stand there--> tasks on tensors: Program
+//! Recording: launches on addresses --the tensors at these addresses--> tasks on tensors: Program
 //! ```
-//! Which arguments are addresses, the library says of its kernels. Of kernels of others nobody says it: there a word that lies in one of the
+//! The library says which arguments of its kernels are addresses. For other kernels it is unknown: a word that lies in one of the
 //! tensors is an address, a word that lies elsewhere in the memory of the device is refused, and any other word stays what it is.
 
 use std::ops::Range;
@@ -18,9 +18,9 @@ use super::error::StitchError;
 use crate::kernels::KernelDescription;
 use crate::session::{RecordedTask, Recording};
 
-/// What a recording is looked at with.
+/// What a recording is read with.
 pub(super) struct Setting<'t> {
-    /// What stood where, while it was captured.
+    /// The tensors and their addresses while it was captured.
     pub(super) tensors: &'t [(TensorDescription, GmAddr)],
     /// The kernels of the device.
     pub(super) registered: &'t [KernelDescription],
@@ -43,14 +43,15 @@ pub(super) fn program(
     native: Option<NativeKernels>,
 ) -> Result<Program, StitchError> {
     let task = |(number, task): (usize, &RecordedTask)| {
-        let told = |what| StitchError::Recording { program: name.to_owned(), task: number, what };
-        let is_transfer = || told("is a transfer, which programs have none of".to_owned());
+        let refused =
+            |what| StitchError::Recording { program: name.to_owned(), task: number, what };
+        let is_transfer = || refused("is a transfer, which programs have none of".to_owned());
         let kind = task.kind.ok_or_else(is_transfer)?;
-        let kernel = kernel((task, kind), setting.registered, native.as_ref()).map_err(told)?;
+        let kernel = kernel(task, kind, setting.registered, native.as_ref()).map_err(refused)?;
         let args = task.args.iter().enumerate();
         let args = args.map(|(at, word)| match kernel {
-            Called::OfLibrary(kernel) => argument((kernel, at), (task, *word), setting.tensors),
-            Called::Own(kernel) => argument_of_own((kernel, at), (task, *word), setting),
+            Called::OfLibrary(kernel) => argument(kernel, at, task, *word, setting.tensors),
+            Called::Own(kernel) => argument_of_own(kernel, at, task, *word, setting),
         });
         let kernel = match kernel {
             Called::OfLibrary(kernel) => kernel.name,
@@ -59,7 +60,7 @@ pub(super) fn program(
         Ok(GraphTask {
             kernel: kernel.to_owned(),
             kind,
-            args: args.collect::<Result<_, _>>().map_err(told)?,
+            args: args.collect::<Result<_, _>>().map_err(refused)?,
             producers: task.after.clone(),
             block_shape: BlockShape::plain(),
         })
@@ -80,7 +81,8 @@ pub(super) fn program(
 
 /// The kernel that a task runs.
 fn kernel<'k>(
-    (task, kind): (&RecordedTask, CoreKind),
+    task: &RecordedTask,
+    kind: CoreKind,
     registered: &'k [KernelDescription],
     native: Option<&NativeKernels>,
 ) -> Result<Called<'k>, String> {
@@ -102,8 +104,10 @@ fn kernel<'k>(
 
 /// An argument of a kernel that is not one of the library.
 fn argument_of_own(
-    (kernel, at): (&str, usize),
-    (task, word): (&RecordedTask, u64),
+    kernel: &str,
+    at: usize,
+    task: &RecordedTask,
+    word: u64,
     setting: &Setting<'_>,
 ) -> Result<GraphArgument, String> {
     let is_context = task.is_block && at + 1 == task.args.len();
@@ -112,14 +116,14 @@ fn argument_of_own(
         Some(argument) => Ok(argument),
         None if !is_context && setting.memory.contains(&word) => Err(format!(
             "has {} as argument {at} of {kernel}, which lies in the memory of the device and in none of the tensors that were given; give the \
-             tensor that stands there",
+             tensor at this address",
             GmAddr(word)
         )),
         None => Ok(GraphArgument::Word(word)),
     }
 }
 
-/// The byte of a tensor that stood at this address.
+/// The byte of a tensor at this address.
 fn in_tensors(word: u64, tensors: &[(TensorDescription, GmAddr)]) -> Option<GraphArgument> {
     tensors.iter().enumerate().find_map(|(tensor, (described, address))| {
         let offset = word.checked_sub(address.0)?;
@@ -128,12 +132,14 @@ fn in_tensors(word: u64, tensors: &[(TensorDescription, GmAddr)]) -> Option<Grap
 }
 
 fn argument(
-    (kernel, at): (&LibraryKernel, usize),
-    (task, word): (&RecordedTask, u64),
+    kernel: &LibraryKernel,
+    at: usize,
+    task: &RecordedTask,
+    word: u64,
     tensors: &[(TensorDescription, GmAddr)],
 ) -> Result<GraphArgument, String> {
     let is_context = task.is_block && at + 1 == task.args.len();
-    // Words behind those that the table names may be anything.
+    // Words after those that the table names may be anything.
     let is_address = kernel.addresses.get(at).copied().unwrap_or(kernel.takes_more);
     if is_context || !is_address {
         return Ok(GraphArgument::Word(word));
@@ -142,7 +148,7 @@ fn argument(
         Some(argument) => Ok(argument),
         None if at >= kernel.addresses.len() => Ok(GraphArgument::Word(word)),
         None => Err(format!(
-            "has {} as argument {} of {}, which is in none of the tensors that were given; give the tensor that stands there",
+            "has {} as argument {} of {}, which is in none of the tensors that were given; give the tensor at this address",
             GmAddr(word),
             kernel.args.get(at).unwrap_or(&"?"),
             kernel.name

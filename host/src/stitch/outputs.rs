@@ -16,13 +16,13 @@ impl Outputs {
     /// # Errors
     /// `Unknown`: the program has no such output, or it was taken, or it went into a tensor of the caller's.
     pub fn take(&mut self, name: &str) -> Result<Tensor, StitchError> {
-        let place = self.tensors.iter().position(|(known, _)| known == name);
-        let place = place.ok_or_else(|| StitchError::Unknown {
+        let index = self.tensors.iter().position(|(known, _)| known == name);
+        let index = index.ok_or_else(|| StitchError::Unknown {
             program: self.program.clone(),
             tensor: name.to_owned(),
             known: self.names().join(", "),
         })?;
-        Ok(self.tensors.remove(place).1)
+        Ok(self.tensors.remove(index).1)
     }
 
     /// The names of the outputs that were not taken.

@@ -1,6 +1,6 @@
 //! A program whose tensors are where its caller has put them: for interfaces whose users pass addresses, such as that of CANN.
 //!
-//! Nobody owns these tensors here: the caller keeps them, and what a submission returns, until the run is over.
+//! The caller keeps these tensors, and what a submission returns, until the run is over.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pto_abi::GmAddr;
 use pto_workload::program::{Program, Role, TensorDescription};
 
 use super::error::StitchError;
-use super::loaded::{Bound, Loaded, LoadedProgram, Neighbours};
+use super::loaded::{BoundProgram, LoadedProgram, Neighbours, ProgramCore};
 use super::stream::launch_options;
 use crate::buffer::DeviceBuffer;
 use crate::session::{Session, Stream};
@@ -17,15 +17,15 @@ use crate::workload::WorkloadBindings;
 /// A program in the memory of a device, with memory for its temporaries.
 pub struct PlacedProgram {
     session: Session,
-    loaded: Arc<Loaded>,
-    /// By the number of the tensor. One set serves all runs, since a run has the cores for itself.
+    loaded: Arc<ProgramCore>,
+    /// By the number of the tensor. One set serves all runs, since a run has the cores alone.
     temporaries: Vec<Option<DeviceBuffer<u8>>>,
 }
 
 /// A run that was submitted. It keeps what the device needs for it.
 pub struct PlacedRun {
-    loaded: Arc<Loaded>,
-    bound: Arc<Bound>,
+    loaded: Arc<ProgramCore>,
+    bound: Arc<BoundProgram>,
 }
 
 impl PlacedProgram {
@@ -73,15 +73,15 @@ impl PlacedProgram {
             }
         }
         match &*bound {
-            Bound::Plan { .. } | Bound::Listed { .. } => {
+            BoundProgram::Plan { .. } | BoundProgram::Listed { .. } => {
                 let parts: Vec<_> = bound.orch_args().copied().into_iter().collect();
                 let options = launch_options(session, &parts);
                 stream.run_with(self.loaded.shared.launch(&parts), options)?;
             }
-            Bound::Graph(image) => {
+            BoundProgram::Graph(image) => {
                 stream.run(Arc::clone(image))?;
             }
-            Bound::Builder(work) => {
+            BoundProgram::Builder(work) => {
                 stream.run(work.clone())?;
             }
         }

@@ -5,7 +5,7 @@
 //!                          the stream is closed --> memory of the device
 //! ```
 //! A block that is given back may still be in use by commands of its stream. Only the same stream gets it again, and the commands of
-//! a stream are in order, so that nobody waits for that. What is on the chip has an owner of its own: [`Region`].
+//! a stream are in order, so that the stream need not wait for that. Blocks on the chip are in [`Region`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use pto_abi::GmAddr;
 
 use crate::session::StreamId;
 
-/// The blocks that nobody owns, by the streams that are open.
+/// The free blocks, by the streams that are open.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     streams: BTreeMap<StreamId, OfStream>,
@@ -51,7 +51,7 @@ impl Pool {
         self.streams.get_mut(&stream)?.free.get_mut(&bytes)?.pop_first().map(GmAddr)
     }
 
-    /// Takes a block back; `false`: its stream is closed, and nobody would take it again.
+    /// Takes a block back; `false`: its stream is closed, and no stream would take the block again.
     pub(super) fn give(&mut self, stream: StreamId, bytes: u64, address: GmAddr) -> bool {
         let Some(of) = self.streams.get_mut(&stream) else { return false };
         of.free.entry(bytes).or_default().insert(address.0);
@@ -173,7 +173,7 @@ mod tests {
             assert!(pool.give(stream, 64, GmAddr(address)));
         }
         assert_eq!(pool.close(gone), [GmAddr(0x300)]);
-        assert!(!pool.give(gone, 64, GmAddr(0x300)), "nobody would take it again");
+        assert!(!pool.give(gone, 64, GmAddr(0x300)), "no stream would take it again");
         pool.hold(one);
         assert_eq!(pool.drain(), [GmAddr(0x200)], "a run of the other stream is not submitted");
         pool.submitted(one, 1);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_with_bytes_of_another_one_is_told_until_that_is_submitted() {
+    fn a_block_with_bytes_of_another_one_is_unordered_until_that_is_submitted() {
         let mut region = Region::new(GmAddr(0x1000), 256);
         let take = |region: &mut Region, bytes| {
             let taken = region.take(StreamId(1), bytes).unwrap();

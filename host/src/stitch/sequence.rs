@@ -2,7 +2,7 @@
 //!
 //! A program needs each of its tensors in one layout. A tensor that no program of the round writes is converted once for each layout and
 //! kept. What a program writes is valid in one layout, until it is converted; each further layout costs one conversion between two writes, and
-//! no plan has fewer. Conversions are therefore placed in front of the first program that needs the layout.
+//! no plan has fewer. So conversions come before the first program that needs the layout.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ pub struct Sequence<'p> {
 }
 
 /// What a step does with a tensor.
-struct Access<'p> {
+struct TensorAccess<'p> {
     step: usize,
     program: &'p str,
     tensor: &'p TensorDescription,
@@ -118,10 +118,10 @@ impl<'p> Sequence<'p> {
     #[must_use]
     pub fn plan(&self) -> SequencePlan {
         let mut plan = SequencePlan::default();
-        let mut accesses: BTreeMap<&str, Vec<Access<'_>>> = BTreeMap::new();
+        let mut accesses: BTreeMap<&str, Vec<TensorAccess<'_>>> = BTreeMap::new();
         for (step, of) in self.steps.iter().enumerate() {
             for (name, tensor) in of.tensors() {
-                let access = Access { step, program: of.program.name(), tensor };
+                let access = TensorAccess { step, program: of.program.name(), tensor };
                 accesses.entry(name).or_default().push(access);
             }
         }
@@ -133,7 +133,7 @@ impl<'p> Sequence<'p> {
     }
 }
 
-fn plan_tensor(name: &str, accesses: &[Access<'_>], plan: &mut SequencePlan) {
+fn plan_tensor(name: &str, accesses: &[TensorAccess<'_>], plan: &mut SequencePlan) {
     let last = accesses.iter().rposition(|access| access.tensor.role != Role::Input);
     let Some(first) = accesses.first() else { return };
     // What a round leaves is what the next one finds.
@@ -142,40 +142,40 @@ fn plan_tensor(name: &str, accesses: &[Access<'_>], plan: &mut SequencePlan) {
         plan.initial.insert(name.to_owned(), start.clone());
     }
     let last_write = last.map(|last| &accesses[last]);
-    // The circle from the last write to itself: what is converted behind it serves the beginning of the next round as well.
-    let behind = last.map_or(0, |last| last + 1);
-    let (before, behind) = accesses.split_at(behind);
+    // The round from the last write to itself: what is converted after it serves the beginning of the next round as well.
+    let split = last.map_or(0, |last| last + 1);
+    let (before, after) = accesses.split_at(split);
     let mut valid = vec![start];
-    for access in behind {
+    for access in after {
         need(name, access, &mut valid, last_write, plan);
     }
-    let mut made_behind = valid.split_off(1);
-    valid.extend(&made_behind);
+    let mut made_after = valid.split_off(1);
+    valid.extend(&made_after);
     for access in before {
-        // In the first round nothing was converted behind a write.
-        let place = made_behind.iter().position(|made| **made == access.tensor.layout);
-        if let Some(place) = place.filter(|_| access.tensor.role != Role::Output) {
-            made_behind.swap_remove(place);
+        // In the first round nothing was converted after a write.
+        let index = made_after.iter().position(|made| **made == access.tensor.layout);
+        if let Some(index) = index.filter(|_| access.tensor.role != Role::Output) {
+            made_after.swap_remove(index);
             let once = conversion(name, access, start, None);
             plan.conversions.push(PlannedConversion { why: FIRST_ROUND.to_owned(), ..once });
         }
         need(name, access, &mut valid, last_write, plan);
         if access.tensor.role != Role::Input {
-            made_behind.clear();
+            made_after.clear();
         }
     }
 }
 
 /// Why a conversion is needed in the first round alone.
 const FIRST_ROUND: &str =
-    "in later rounds the conversion behind the last write serves this program as well";
+    "in later rounds the conversion after the last write serves this program as well";
 
 /// A program needs a tensor that is valid in some layouts.
 fn need<'a>(
     name: &str,
-    access: &'a Access<'_>,
+    access: &'a TensorAccess<'_>,
     valid: &mut Vec<&'a TensorLayout>,
-    last_write: Option<&Access<'_>>,
+    last_write: Option<&TensorAccess<'_>>,
     plan: &mut SequencePlan,
 ) {
     let wanted = &access.tensor.layout;
@@ -190,9 +190,9 @@ fn need<'a>(
 
 fn conversion(
     name: &str,
-    access: &Access<'_>,
+    access: &TensorAccess<'_>,
     from: &TensorLayout,
-    last_write: Option<&Access<'_>>,
+    last_write: Option<&TensorAccess<'_>>,
 ) -> PlannedConversion {
     let to = access.tensor.layout.clone();
     let program = access.program;
@@ -202,7 +202,7 @@ fn conversion(
             write.program, write.tensor.layout
         ),
         None => format!(
-            "program {program} needs {name} as '{to}' beside '{from}'; no program of the round writes it, so that one conversion serves all rounds"
+            "program {program} needs {name} as '{to}' and as '{from}'; no program of the round writes it, so that one conversion serves all rounds"
         ),
     };
     PlannedConversion {

@@ -13,7 +13,7 @@ use super::error::StitchError;
 use super::loaded::LoadedProgram;
 use super::of_recording::{self, Setting};
 use super::placed::PlacedProgram;
-use super::shared::Shared;
+use super::stitcher_core::StitcherCore;
 use super::stream::ProgramStream;
 use crate::kernel::Kernel;
 use crate::session::{OnFailure, Recording, Session, StreamOptions};
@@ -31,7 +31,7 @@ pub struct StitchOptions {
 #[derive(Clone)]
 pub struct Stitcher {
     session: Session,
-    shared: Arc<Shared>,
+    shared: Arc<StitcherCore>,
     conversions: Arc<Conversions>,
 }
 
@@ -49,7 +49,7 @@ impl Stitcher {
     /// # Errors
     /// The device has no room for the fast region; the session is closed.
     pub fn with_options(session: &Session, options: StitchOptions) -> Result<Self, StitchError> {
-        let shared = Shared::new(session, options.on_chip_bytes)?;
+        let shared = StitcherCore::new(session, options.on_chip_bytes)?;
         let conversions = Arc::new(Conversions::new(&shared));
         Ok(Self { session: session.clone(), shared, conversions })
     }
@@ -122,8 +122,8 @@ impl Stitcher {
         Err(StitchError::Builder { program, builder, device, known: known.join(", ") })
     }
 
-    /// A program that does what was recorded, on the tensors that stood at these addresses while it was captured: it can be written into a file, and
-    /// run on others. An argument that is an address becomes a byte of the tensor that stands there.
+    /// A program that does what was recorded, on the tensors that were at these addresses while it was captured: it can be written into a file, and
+    /// run on others. An argument that is an address becomes a byte of the tensor at this address.
     ///
     /// # Errors
     /// `Recording`: a kernel is none of the library, or has an address where none of the tensors is; `Program`: a tensor cannot be as described.
@@ -201,7 +201,7 @@ impl Stitcher {
     /// # Errors
     /// Those of [`Session::stream`].
     pub fn overlapping_stream(&self, programs: usize) -> Result<ProgramStream, StitchError> {
-        // Behind a failed program nothing computes on what it left.
+        // After a failed program no other one computes on its results.
         let options = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
         let stream = self.session.stream_with(options)?;
         Ok(ProgramStream::new(stream, &self.shared, &self.conversions, programs))
@@ -226,7 +226,7 @@ mod tests {
     use crate::session::SessionOptions;
     use crate::stitch::StitchError;
 
-    /// A device whose firmware lacks the builder of shaped graphs; its name plays no part.
+    /// A device whose firmware lacks the builder of shaped graphs; its name does not matter.
     #[test]
     fn a_device_without_the_builder_refuses_shaped_tasks() {
         let options =
@@ -245,7 +245,7 @@ mod tests {
             stitcher.load(Program::new("shaped", ProgramBody::Graph(vec![task]), vec![]).unwrap())
         };
         let Err(StitchError::BlockShapes { program, task, shape, device }) = load(2) else {
-            panic!("the task has two blocks, and nobody could add it");
+            panic!("the task has two blocks, which the device cannot add");
         };
         assert_eq!((program.as_str(), task, device.as_str()), ("shaped", 0, "fake"));
         assert!(shape.contains("2 blocks"), "{shape}");

@@ -19,11 +19,11 @@ use pto_workload::tile::element::bits_as;
 use super::conversion::{Conversions, SOURCE, TARGET};
 use super::error::{StitchError, role_text};
 use super::host_tensor::HostTensor;
-use super::inputs::{Given, Inputs};
+use super::inputs::{Inputs, RunInput};
 use super::joined;
-use super::loaded::{Bound, Loaded, LoadedProgram, Neighbours};
+use super::loaded::{BoundProgram, LoadedProgram, Neighbours, ProgramCore};
 use super::outputs::Outputs;
-use super::shared::{Block, Shared};
+use super::stitcher_core::{Block, StitcherCore};
 use super::tensor::{Form, Tensor};
 use crate::image::GraphImage;
 use crate::options::RunOptions;
@@ -34,7 +34,7 @@ use crate::workload::{ArrayBinding, for_plans};
 /// A stream that runs programs, and owns its session. When it is dropped, what was asked of it is still submitted.
 pub struct ProgramStream {
     stream: Stream,
-    shared: Arc<Shared>,
+    shared: Arc<StitcherCore>,
     conversions: Arc<Conversions>,
     /// Programs of one launch.
     overlap: usize,
@@ -44,29 +44,29 @@ pub struct ProgramStream {
 /// Images of joined graphs that a stream keeps.
 const KEPT_JOINED: usize = 64;
 
-/// What was asked, and is not over as far as the stream was told.
+/// Requests that are not known to be over.
 #[derive(Default)]
 struct State {
     /// The parts of the next launch.
-    pending: Vec<Arc<Bound>>,
-    /// Graphs that were joined, with their image; the last one used stands in the end.
-    joined: Vec<(Vec<Arc<Bound>>, Arc<GraphImage>)>,
+    pending: Vec<Arc<BoundProgram>>,
+    /// Graphs that were joined, with their image, in the order of their last use.
+    joined: Vec<(Vec<Arc<BoundProgram>>, Arc<GraphImage>)>,
     /// What has run or is to run since the last synchronise, by the address of the binding: who may have left a fault.
-    used: HashMap<usize, (Arc<Loaded>, Arc<Bound>)>,
+    used: HashMap<usize, (Arc<ProgramCore>, Arc<BoundProgram>)>,
     /// For the report of the last launch.
     last: Option<RunTicket>,
 }
 
 /// A tensor of a run.
-enum Part<'t> {
-    Given(Given<'t>),
+enum RunTensor<'t> {
+    Given(RunInput<'t>),
     /// An output or a temporary.
     New(Tensor),
     /// A constant, at this address.
     Constant(u64),
 }
 
-impl Part<'_> {
+impl RunTensor<'_> {
     fn address(&self) -> u64 {
         match self {
             Self::Given(given) => given.tensor().address().0,
@@ -79,7 +79,7 @@ impl Part<'_> {
 impl ProgramStream {
     pub(super) fn new(
         stream: Stream,
-        shared: &Arc<Shared>,
+        shared: &Arc<StitcherCore>,
         conversions: &Arc<Conversions>,
         overlap: usize,
     ) -> Self {
@@ -123,7 +123,7 @@ impl ProgramStream {
             values = values.array(name, self.array(program, name, array)?);
         }
         let parts = self.parts(loaded, tensors)?;
-        let addresses: Vec<_> = parts.iter().map(Part::address).collect();
+        let addresses: Vec<_> = parts.iter().map(RunTensor::address).collect();
         let shared = (values, self.neighbours());
         let bound = loaded.bind(&addresses, shared, self.session())?;
         self.fill_zeros(loaded, &parts)?;
@@ -135,8 +135,10 @@ impl ProgramStream {
         self.submit(loaded, bound)?;
         let described = loaded.program.tensors().iter();
         let tensors = described.zip(parts).filter_map(|(tensor, part)| match (tensor.role, part) {
-            (Role::Output, Part::New(output)) => Some((tensor.name.clone(), output)),
-            (Role::Updated, Part::Given(Given::Moved(moved))) => Some((tensor.name.clone(), moved)),
+            (Role::Output, RunTensor::New(output)) => Some((tensor.name.clone(), output)),
+            (Role::Updated, RunTensor::Given(RunInput::Moved(moved))) => {
+                Some((tensor.name.clone(), moved))
+            }
             _ => None,
         });
         Ok(Outputs { program: loaded.program.name().to_owned(), tensors: tensors.collect() })
@@ -145,23 +147,25 @@ impl ProgramStream {
     /// The tensors of a run, in the order of the program.
     fn parts<'t>(
         &self,
-        loaded: &Loaded,
-        mut given: Vec<(String, Given<'t>)>,
-    ) -> Result<Vec<Part<'t>>, StitchError> {
+        loaded: &ProgramCore,
+        mut given: Vec<(String, RunInput<'t>)>,
+    ) -> Result<Vec<RunTensor<'t>>, StitchError> {
         let program = &loaded.program;
         let mut parts = Vec::with_capacity(program.tensors().len());
         for (number, tensor) in program.tensors().iter().enumerate() {
-            let place = given.iter().position(|(name, _)| *name == tensor.name);
-            let part = match (place.map(|place| given.swap_remove(place).1), tensor.role) {
+            let index = given.iter().position(|(name, _)| *name == tensor.name);
+            let part = match (index.map(|index| given.swap_remove(index).1), tensor.role) {
                 (Some(given), _) => {
                     self.check_given(program.name(), tensor, &given)?;
-                    Part::Given(given)
+                    RunTensor::Given(given)
                 }
                 (None, Role::Constant) => {
                     let constant = loaded.constants.get(number).and_then(Option::as_ref);
-                    Part::Constant(constant.map_or(0, |buffer| buffer.address().0))
+                    RunTensor::Constant(constant.map_or(0, |buffer| buffer.address().0))
                 }
-                (None, Role::Output | Role::Temporary) => Part::New(self.fresh(&form_of(tensor))?),
+                (None, Role::Output | Role::Temporary) => {
+                    RunTensor::New(self.fresh(&form_of(tensor))?)
+                }
                 (None, role) => return Err(missing(program.name(), tensor, role)),
             };
             parts.push(part);
@@ -181,7 +185,7 @@ impl ProgramStream {
         &self,
         program: &str,
         wanted: &TensorDescription,
-        given: &Given<'_>,
+        given: &RunInput<'_>,
     ) -> Result<(), StitchError> {
         let (program, tensor) = (|| program.to_owned(), || wanted.name.clone());
         if let Some(how) = refused_way(wanted.role, given) {
@@ -264,7 +268,7 @@ impl ProgramStream {
         }
     }
 
-    fn fill_zeros(&self, loaded: &Loaded, parts: &[Part<'_>]) -> Result<(), StitchError> {
+    fn fill_zeros(&self, loaded: &ProgramCore, parts: &[RunTensor<'_>]) -> Result<(), StitchError> {
         for (tensor, part) in loaded.program.tensors().iter().zip(parts) {
             if tensor.begins_with_zeros {
                 self.flush()?;
@@ -274,20 +278,24 @@ impl ProgramStream {
         Ok(())
     }
 
-    fn count_bounces(&self, parts: &[Part<'_>]) {
+    fn count_bounces(&self, parts: &[RunTensor<'_>]) {
         let bounced = parts.iter().filter_map(|part| match part {
-            Part::Given(given) => Some(given.tensor()),
-            Part::New(tensor) => Some(tensor),
-            Part::Constant(_) => None,
+            RunTensor::Given(given) => Some(given.tensor()),
+            RunTensor::New(tensor) => Some(tensor),
+            RunTensor::Constant(_) => None,
         });
         let bytes = bounced.filter(|tensor| tensor.is_bounced()).map(Tensor::bytes).sum();
         self.shared.counts.bounced_bytes.add(bytes);
     }
 
-    fn submit(&self, loaded: &Arc<Loaded>, bound: Arc<Bound>) -> Result<(), StitchError> {
+    fn submit(
+        &self,
+        loaded: &Arc<ProgramCore>,
+        bound: Arc<BoundProgram>,
+    ) -> Result<(), StitchError> {
         self.shared.counts.runs.add(1);
         let is_full = match &*bound {
-            Bound::Plan { .. } | Bound::Listed { .. } => {
+            BoundProgram::Plan { .. } | BoundProgram::Listed { .. } => {
                 let mut state = self.state();
                 while !bound.belongs(state.pending.iter().map(|part| &**part))
                     && !state.pending.is_empty()
@@ -300,12 +308,12 @@ impl ProgramStream {
                 self.shared.hold(self.id());
                 state.pending.len() >= self.overlap
             }
-            Bound::Graph(image) => {
+            BoundProgram::Graph(image) => {
                 self.flush()?;
                 self.launched(self.stream.run(Arc::clone(image))?);
                 false
             }
-            Bound::Builder(work) => {
+            BoundProgram::Builder(work) => {
                 self.flush()?;
                 self.launched(self.stream.run(work.clone())?);
                 false
@@ -348,7 +356,7 @@ impl ProgramStream {
 
     /// Submits these programs as one launch: as one graph where all of them are graphs that the host can join, and as parts that the device
     /// adds otherwise.
-    fn launch(&self, parts: &[Arc<Bound>]) -> Result<RunTicket, StitchError> {
+    fn launch(&self, parts: &[Arc<BoundProgram>]) -> Result<RunTicket, StitchError> {
         let graphs: Option<Vec<_>> = parts.iter().map(|part| part.tasks()).collect();
         if let Some(graphs) = graphs {
             return Ok(self.stream.run(self.joined(parts, &graphs)?)?);
@@ -362,11 +370,11 @@ impl ProgramStream {
     /// The image of these graphs; `graphs` are their tasks.
     fn joined(
         &self,
-        parts: &[Arc<Bound>],
+        parts: &[Arc<BoundProgram>],
         graphs: &[&[ListedTask]],
     ) -> Result<Arc<GraphImage>, StitchError> {
         let kept = &mut self.state().joined;
-        let is_known = |(known, _): &(Vec<Arc<Bound>>, _)| {
+        let is_known = |(known, _): &(Vec<Arc<BoundProgram>>, _)| {
             known.len() == parts.len()
                 && known.iter().zip(parts).all(|(one, other)| Arc::ptr_eq(one, other))
         };
@@ -408,10 +416,10 @@ impl ProgramStream {
         limit: impl Into<Option<Duration>>,
     ) -> Result<(), StitchError> {
         self.flush()?;
-        self.told(self.stream.synchronize_within(limit))
+        self.checked(self.stream.synchronize_within(limit))
     }
 
-    /// As [`synchronize_within`](Self::synchronize_within); now and then `goes_on` is asked, and where it says no, the wait ends.
+    /// As [`synchronize_within`](Self::synchronize_within); `goes_on` is called now and then, and when it returns `false`, the wait ends.
     ///
     /// # Errors
     /// Those of [`synchronize_within`](Self::synchronize_within); `Interrupted` in `Session`.
@@ -421,18 +429,18 @@ impl ProgramStream {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), StitchError> {
         self.flush()?;
-        self.told(self.stream.synchronize_while(limit, goes_on))
+        self.checked(self.stream.synchronize_while(limit, goes_on))
     }
 
-    /// Drops the runs that have not begun. Whoever waits is told so.
+    /// Drops the runs that have not begun. A wait for the stream fails with `Aborted`.
     pub fn abort(&self) {
         let dropped = std::mem::take(&mut self.state().pending).len() as u64;
         self.shared.submitted(self.id(), dropped);
         self.stream.abort();
     }
 
-    /// What the stream has ended with, in the words of the programs.
-    fn told(&self, result: Result<(), SessionError>) -> Result<(), StitchError> {
+    /// The result of a wait, with the fault of a program instead of that of its task.
+    fn checked(&self, result: Result<(), SessionError>) -> Result<(), StitchError> {
         if let Err(error @ (SessionError::TimedOut { .. } | SessionError::Interrupted { .. })) =
             result
         {
@@ -605,7 +613,7 @@ impl ProgramStream {
         let event = self.session().event()?;
         from.stream.record(&event)?;
         self.stream.wait(&event)?;
-        tensor.block.hand_over(self.id());
+        tensor.block.transfer_to(self.id());
         Ok(tensor)
     }
 }
@@ -637,11 +645,11 @@ fn check_form(form: &Form) -> Result<(), StitchError> {
 }
 
 /// What to do instead, where a tensor of a role cannot be given so.
-const fn refused_way(role: Role, given: &Given<'_>) -> Option<&'static str> {
+const fn refused_way(role: Role, given: &RunInput<'_>) -> Option<&'static str> {
     match (role, given) {
-        (Role::Input, Given::Borrowed(_) | Given::Moved(_))
-        | (Role::Updated, Given::Updated(_) | Given::Moved(_))
-        | (Role::Output, Given::Into(_)) => None,
+        (Role::Input, RunInput::Borrowed(_) | RunInput::Moved(_))
+        | (Role::Updated, RunInput::Updated(_) | RunInput::Moved(_))
+        | (Role::Output, RunInput::Into(_)) => None,
         (Role::Input, _) => Some("use borrow or give"),
         (Role::Updated, _) => Some("use update or give, because the program changes it"),
         (Role::Output, _) => Some("use into, or leave it out and take it from the outputs"),

@@ -6,10 +6,10 @@ use pto_abi::GmAddr;
 use pto_workload::program::{MemorySpace, TensorLayout};
 use pto_workload::tile::DType;
 
-use super::shared::Block;
+use super::stitcher_core::Block;
 use crate::session::{Session, StreamId};
 
-/// What a tensor is beside its memory.
+/// A tensor without its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) dtype: DType,
@@ -84,7 +84,7 @@ impl Tensor {
         self.block.address
     }
 
-    /// The stream that its commands stand in.
+    /// The stream of its commands.
     #[must_use]
     pub const fn stream(&self) -> StreamId {
         self.block.stream()

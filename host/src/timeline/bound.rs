@@ -10,7 +10,7 @@ use crate::timeline::model::Trace;
 /// What most of the time of a run is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bound {
+pub enum Bottleneck {
     /// The builder makes tasks more slowly than they run.
     Builder,
     /// The schedulers see ends, and dispatch, more slowly than cores run.
@@ -23,7 +23,7 @@ pub enum Bound {
     StartUp,
 }
 
-impl Bound {
+impl Bottleneck {
     /// Its name in a sentence.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -87,7 +87,7 @@ impl Limit {
         if trace.names.is_some() {
             return Self::of_program(trace);
         }
-        let (bound, ns) = Bound::of(&analysis.chain, &analysis.bounds)?;
+        let (bound, ns) = Bottleneck::of(&analysis.chain, &analysis.bounds)?;
         Some(Self { name: format!("the {}", bound.name()), ns, change: bound.change() })
     }
 
@@ -113,7 +113,7 @@ impl Limit {
             Self { name: "the host".to_owned(), ns: idle_ns, change }
         } else {
             let change =
-                "make these commands faster, or let commands of other streams run beside them";
+                "make these commands faster, or let commands of other streams run meanwhile";
             Self { name, ns, change }
         })
     }
@@ -145,11 +145,11 @@ fn start_ns(chain: &Chain) -> u64 {
 mod tests {
     use pto_abi::CoreKind;
 
-    use super::Bound;
+    use super::Bottleneck;
     use crate::timeline::analysis::{Bounds, Chain, Link, WorkBound};
 
     /// A run whose last task waited for these links, each `[building, collecting, dispatching, starting, running]`.
-    fn bound(links: &[[u64; 5]], (path_ns, bound_ns): (u64, u64)) -> Option<(Bound, u64)> {
+    fn bound(links: &[[u64; 5]], (path_ns, bound_ns): (u64, u64)) -> Option<(Bottleneck, u64)> {
         let link = |ns: &[u64; 5]| Link {
             task: 0,
             building_ns: ns[0],
@@ -174,24 +174,24 @@ mod tests {
             work,
             largest_ns: path_ns.max(bound_ns),
         };
-        Bound::of(&chain, &bounds)
+        Bottleneck::of(&chain, &bounds)
     }
 
     #[test]
     fn the_largest_part_of_the_last_chain_bounds_a_run() {
         let at = (100, 50);
-        assert_eq!(bound(&[[900, 10, 10, 7, 100]], at), Some((Bound::Builder, 900)));
-        assert_eq!(bound(&[[1, 200, 60, 7, 100]], at), Some((Bound::Schedulers, 260)));
-        assert_eq!(bound(&[[1, 2, 3, 7, 100]], at), Some((Bound::CriticalPath, 100)));
-        assert_eq!(bound(&[[1, 2, 3, 7, 100]], (50, 100)), Some((Bound::Cores, 100)));
-        assert_eq!(bound(&[[1, 2, 3, 70, 10]; 2], at), Some((Bound::StartUp, 140)));
+        assert_eq!(bound(&[[900, 10, 10, 7, 100]], at), Some((Bottleneck::Builder, 900)));
+        assert_eq!(bound(&[[1, 200, 60, 7, 100]], at), Some((Bottleneck::Schedulers, 260)));
+        assert_eq!(bound(&[[1, 2, 3, 7, 100]], at), Some((Bottleneck::CriticalPath, 100)));
+        assert_eq!(bound(&[[1, 2, 3, 7, 100]], (50, 100)), Some((Bottleneck::Cores, 100)));
+        assert_eq!(bound(&[[1, 2, 3, 70, 10]; 2], at), Some((Bottleneck::StartUp, 140)));
         assert_eq!(bound(&[], at), None);
     }
 
     /// One of two tasks was dispatched to a core that was busy.
     #[test]
-    fn waiting_behind_another_task_is_no_start_up() {
+    fn waiting_for_another_task_is_no_start_up() {
         let links = [[0, 20, 0, 70, 100], [0, 20, 0, 700, 100]];
-        assert_eq!(bound(&links, (50, 100)), Some((Bound::Cores, 830)));
+        assert_eq!(bound(&links, (50, 100)), Some((Bottleneck::Cores, 830)));
     }
 }

@@ -13,7 +13,7 @@ use pto_abi::trace::{TraceKind, TraceOwner, TracePoint, lap_of};
 use pto_abi::{CoreKind, TaskId};
 
 use crate::timeline::laps::Laps;
-use crate::timeline::model::{Edge, EndFault, Lane, Moments, Part, Task, Trace};
+use crate::timeline::model::{BlockPart, Edge, EndFault, Moments, RingCounts, Task, Trace};
 
 /// The kernels of a task with parts: of the cube core, of the first and of the second vector core.
 pub type LaneKernels = [Option<u16>; MAX_LANES];
@@ -27,7 +27,7 @@ pub struct Collector {
     shapes: HashMap<u32, LaneKernels>,
     /// The part that the next doorbell of this ring is for.
     next_part: Option<(u32, u32)>,
-    /// Where the kernels of chains stand among the parts: by task and number.
+    /// The indices of the kernels of chains in the parts, by task and number.
     chains: BTreeMap<(u32, u32), usize>,
     /// The parts that each core was given of each task, in their order.
     given: HashMap<(u32, u32), Vec<usize>>,
@@ -89,7 +89,7 @@ impl Collector {
         self.trace.tasks.len()
     }
 
-    /// The event with the numbers of its tasks in the place of their slots; `None`: it is of a task that is not known.
+    /// The event with the numbers of its tasks instead of their slots; `None`: it is of a task that is not known.
     fn numbered(&self, event: TracePoint, lap: u8) -> Option<TracePoint> {
         let Some(laps) = &self.laps else { return Some(event) };
         let task = laps.find(event.task, lap, event.time_ns)?;
@@ -100,7 +100,7 @@ impl Collector {
         Some(TracePoint { task, extra, ..event })
     }
 
-    /// An event of `owner`, of a slot in this lap. Events of tasks that [`task`](Self::task) was not told of are left out.
+    /// An event of `owner`, of a slot in this lap. Events of tasks that [`task`](Self::task) was not called for are left out.
     pub fn event(&mut self, owner: TraceOwner, event: TracePoint, lap: u8) {
         let Some(event) = self.numbered(event, lap) else { return };
         let count = self.trace.tasks.len() as u64;
@@ -144,8 +144,8 @@ impl Collector {
                 } else if task.at.finished.is_none_or(|before| before <= event.time_ns) {
                     (task.at.finished, task.core) = (at, Some(core));
                 }
-                if let Some(kernel) = chain::of_event(event.extra) {
-                    self.chain_kernel(core, &event, kernel);
+                if let Some((number, func_id)) = chain::of_event(event.extra) {
+                    self.chain_kernel(core, &event, number, func_id);
                 } else if let Some(part) = self.part_at(core, &event) {
                     match event.kind {
                         TraceKind::STARTED => part.run.at.started = at,
@@ -174,9 +174,9 @@ impl Collector {
         let BlockContext { block, lane, .. } = BlockContext::of(word.into());
         let core = event.extra;
         let kind = self.trace.cores.get(core as usize).copied().unwrap_or(task.kind);
-        let place = if kind == CoreKind::AIC { 0 } else { 1 + lane as usize };
+        let lane_index = if kind == CoreKind::AIC { 0 } else { 1 + lane as usize };
         let kernels = self.shapes.get(&event.task);
-        let func_id = kernels.and_then(|kernels| kernels.get(place).copied().flatten());
+        let func_id = kernels.and_then(|kernels| kernels.get(lane_index).copied().flatten());
         let scheduler = match owner {
             TraceOwner::Instance(instance) => Some(instance),
             TraceOwner::Core(_) => None,
@@ -185,27 +185,27 @@ impl Collector {
         let func_id = func_id.unwrap_or(task.func_id);
         let run = Task { func_id, kind, core: Some(core), scheduler, at };
         self.given.entry((core, event.task)).or_default().push(self.trace.parts.len());
-        self.trace.parts.push(Part { task: event.task, block, lane, run });
+        self.trace.parts.push(BlockPart { task: event.task, block, lane, run });
     }
 
     /// A core has begun or ended a kernel of a chain, which is a part of its task: its number and its func id.
-    fn chain_kernel(&mut self, core: u32, event: &TracePoint, (number, func_id): (u32, u16)) {
+    fn chain_kernel(&mut self, core: u32, event: &TracePoint, number: u32, func_id: u16) {
         let at = Some(event.time_ns);
-        let place = (event.task, number);
+        let key = (event.task, number);
         if event.kind == TraceKind::STARTED {
             let kind = self.trace.cores.get(core as usize).copied().unwrap_or(CoreKind::AIC);
             let at = Moments { started: at, ..Moments::default() };
             let run = Task { func_id, kind, core: Some(core), scheduler: None, at };
-            self.chains.insert(place, self.trace.parts.len());
-            self.trace.parts.push(Part { task: event.task, block: number, lane: 0, run });
+            self.chains.insert(key, self.trace.parts.len());
+            self.trace.parts.push(BlockPart { task: event.task, block: number, lane: 0, run });
         } else if let Some(part) =
-            self.chains.get(&place).and_then(|at| self.trace.parts.get_mut(*at))
+            self.chains.get(&key).and_then(|at| self.trace.parts.get_mut(*at))
         {
             (part.run.at.finished, part.run.at.completed) = (at, at);
         }
     }
 
-    /// What is known of a chain as a whole is told of its kernels too. The first one waits for the chain's doorbell; for the
+    /// Copies the moments of a chain as a whole to its kernels. The first one waits for the chain's doorbell; for the
     /// others the end of the kernel before them is both: the core has them already. The scheduler sees the end of the last one.
     fn complete_chains(&mut self) {
         // The task and the end of the kernel before.
@@ -233,7 +233,7 @@ impl Collector {
     }
 
     /// The part of a task that a core had at the time of an event.
-    fn part_at(&mut self, core: u32, event: &TracePoint) -> Option<&mut Part> {
+    fn part_at(&mut self, core: u32, event: &TracePoint) -> Option<&mut BlockPart> {
         let given = self.given.get(&(core, event.task))?;
         let parts = &mut self.trace.parts;
         let is_before = |at: &usize| parts[*at].run.at.dispatched <= Some(event.time_ns);
@@ -244,7 +244,7 @@ impl Collector {
 
     /// The ring of `owner` has been read.
     pub fn lane(&mut self, owner: TraceOwner, read: u64, dropped: u64) {
-        self.trace.lanes.push(Lane { owner, read, dropped });
+        self.trace.lanes.push(RingCounts { owner, read, dropped });
         self.next_part = None;
     }
 
@@ -333,28 +333,28 @@ mod tests {
         let cores = vec![CoreKind::AIC, CoreKind::AIV, CoreKind::AIV];
         let mut collector = Collector::new(cores, 2);
         collector.task(3, CoreKind::AIC);
-        let mut tell = |owner, time_ns, kind, extra| {
+        let mut event = |owner, time_ns, kind, extra| {
             collector.event(owner, TracePoint { time_ns, kind, task: 0, extra }, 0);
         };
         for (lane, func_id) in [(0, 3), (1, 4), (2, 5)] {
-            tell(TraceOwner::Instance(0), 10, TraceKind::LANE, func_id | lane << 16);
+            event(TraceOwner::Instance(0), 10, TraceKind::LANE, func_id | lane << 16);
         }
         let scheduler = TraceOwner::Instance(1);
-        tell(scheduler, 10, TraceKind::READY, 0);
+        event(scheduler, 10, TraceKind::READY, 0);
         // Two blocks, one after the other: number of the block, of the core among its kind, core, time.
         let first = [(0, 0, 0, 20), (0, 0, 1, 20), (0, 1, 2, 21)];
         let second = [(1, 0, 0, 50), (1, 0, 1, 50), (1, 1, 2, 51)];
         for (block, lane, core, at) in first.into_iter().chain(second) {
-            tell(scheduler, at, TraceKind::PART, block | lane << 24);
-            tell(scheduler, at, TraceKind::DISPATCHED, core);
-            tell(scheduler, at + 19, TraceKind::COLLECTED, core);
+            event(scheduler, at, TraceKind::PART, block | lane << 24);
+            event(scheduler, at, TraceKind::DISPATCHED, core);
+            event(scheduler, at + 19, TraceKind::COLLECTED, core);
         }
-        tell(scheduler, 90, TraceKind::COMPLETED, 2);
+        event(scheduler, 90, TraceKind::COMPLETED, 2);
         for core in 0..3 {
             for start in [22, 52] {
                 let end = start + 10 + u64::from(core);
-                tell(TraceOwner::Core(core), start, TraceKind::STARTED, 0);
-                tell(TraceOwner::Core(core), end, TraceKind::FINISHED, 0);
+                event(TraceOwner::Core(core), start, TraceKind::STARTED, 0);
+                event(TraceOwner::Core(core), end, TraceKind::FINISHED, 0);
             }
         }
         let kernels = [(3, "mm"), (4, "left"), (5, "right")];
@@ -382,20 +382,20 @@ mod tests {
         let mut collector = Collector::new(vec![CoreKind::AIC, CoreKind::AIV], 2);
         collector.task(3, CoreKind::AIC);
         collector.task(4, CoreKind::AIV);
-        let mut tell = |owner, time_ns, kind, task, extra| {
+        let mut event = |owner, time_ns, kind, task, extra| {
             collector.event(owner, TracePoint { time_ns, kind, task, extra }, 0);
         };
         let (builder, scheduler) = (TraceOwner::Instance(0), TraceOwner::Instance(1));
-        tell(TraceOwner::Core(1), 170, TraceKind::STARTED, 1, 0);
-        tell(TraceOwner::Core(1), 190, TraceKind::FINISHED, 1, 0);
-        tell(scheduler, 150, TraceKind::READY, 1, 0);
-        tell(scheduler, 160, TraceKind::DISPATCHED, 1, 1);
-        tell(scheduler, 200, TraceKind::COMPLETED, 1, 1);
-        tell(builder, 100, TraceKind::ADDED, 0, 3);
-        tell(builder, 110, TraceKind::EDGE, 1, 0);
-        tell(builder, 110, TraceKind::EDGE_SATISFIED, 1, 99);
-        tell(builder, 120, TraceKind::PUBLISHED, 1, 0);
-        tell(builder, 120, TraceKind::PUBLISHED, 77, 0);
+        event(TraceOwner::Core(1), 170, TraceKind::STARTED, 1, 0);
+        event(TraceOwner::Core(1), 190, TraceKind::FINISHED, 1, 0);
+        event(scheduler, 150, TraceKind::READY, 1, 0);
+        event(scheduler, 160, TraceKind::DISPATCHED, 1, 1);
+        event(scheduler, 200, TraceKind::COMPLETED, 1, 1);
+        event(builder, 100, TraceKind::ADDED, 0, 3);
+        event(builder, 110, TraceKind::EDGE, 1, 0);
+        event(builder, 110, TraceKind::EDGE_SATISFIED, 1, 99);
+        event(builder, 120, TraceKind::PUBLISHED, 1, 0);
+        event(builder, 120, TraceKind::PUBLISHED, 77, 0);
         collector.lane(builder, 4, 9);
         let kernels = BTreeMap::from([(4, "add".to_owned()), (9, "mul".to_owned())]);
         let trace = collector.finish(&kernels, BTreeMap::new());

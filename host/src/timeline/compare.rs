@@ -105,7 +105,7 @@ fn kernels(run: &Analysis, figure: impl Fn(&KernelStats) -> u64) -> Figures {
         .collect()
 }
 
-/// The figures of the run in their order, and behind them what the other one has alone.
+/// The figures of the run in their order, followed by those that only the other one has.
 fn pairs(run: Figures, against: Figures) -> Vec<Pair> {
     let mut others: BTreeMap<&str, u64> =
         against.iter().map(|(name, figure)| (name.as_str(), *figure)).collect();
@@ -123,9 +123,9 @@ fn pairs(run: Figures, against: Figures) -> Vec<Pair> {
 
 fn shown(pairs: &[Pair], figure: impl Fn(u64) -> String) -> String {
     let mut rows = vec![["", "this run", "the other", "change"].map(str::to_owned).to_vec()];
-    let told = |known: Option<u64>| known.map_or_else(|| "-".to_owned(), &figure);
+    let text = |known: Option<u64>| known.map_or_else(|| "-".to_owned(), &figure);
     for pair in pairs {
-        rows.push(vec![pair.name.clone(), told(pair.run), told(pair.against), pair.change()]);
+        rows.push(vec![pair.name.clone(), text(pair.run), text(pair.against), pair.change()]);
     }
     table(&rows, &[])
 }

@@ -10,7 +10,9 @@ use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::trace::TraceOwner;
 use serde::{Deserialize, Serialize};
 
-use crate::timeline::model::{Edge, EndFault, Lane, Moments, Names, Part, Run, Task, Trace};
+use crate::timeline::model::{
+    BlockPart, CoreRun, Edge, EndFault, Moments, RingCounts, RowNames, Task, Trace,
+};
 
 /// The version of the section `pto` that is written, and the only one that is read.
 pub const VERSION: u32 = 3;
@@ -41,14 +43,14 @@ pub enum FileError {
     Contradiction(String),
 }
 
-/// What tells whether the rest can be read.
+/// The head of a file, which decides whether the rest can be read.
 #[derive(Deserialize)]
 struct Envelope {
-    pto: Option<Identity>,
+    pto: Option<FileHeader>,
 }
 
 #[derive(Deserialize)]
-struct Identity {
+struct FileHeader {
     schema: String,
     version: u32,
 }
@@ -90,7 +92,7 @@ struct Section {
     fault: Option<EndFault>,
     /// How rows are called that are not cores; absent: they are cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    names: Option<Names>,
+    names: Option<RowNames>,
     /// The rank of a group, and when its first event was on the clock of all ranks; absent: it is of no rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rank: Option<RankRow>,
@@ -115,14 +117,14 @@ struct LaneRow {
 /// As [`TASK_COLUMNS`]; -1 where nothing is known.
 pub(crate) type TaskRow = [i64; 11];
 
-/// What stands where nothing is known.
+/// The value where nothing is known.
 const UNKNOWN: i64 = -1;
 /// Rows with names, at most.
 pub const MAX_ROWS: usize = 4096;
 /// No run takes longer: 208 days.
 const MOST_NS: u64 = 1 << 54;
 
-/// What stands in a row of `tasks`. The row's place is the task's slot; moments are in nanoseconds.
+/// The columns of a row of `tasks`. The row's index is the task's slot; moments are in nanoseconds.
 pub const TASK_COLUMNS: [&str; 11] = [
     "func_id",
     "kind",
@@ -137,10 +139,10 @@ pub const TASK_COLUMNS: [&str; 11] = [
     "completed",
 ];
 
-/// As [`PART_COLUMNS`], and behind them as [`TASK_COLUMNS`].
+/// The columns of [`PART_COLUMNS`]; the last one is a row of [`TASK_COLUMNS`].
 pub(crate) type PartRow = (u32, u32, u32, TaskRow);
 
-/// What stands in a row of `parts` before what stands in a row of `tasks`, which is in a list of its own.
+/// The columns of a row of `parts`; `run` is a list with the columns of a row of `tasks`.
 pub const PART_COLUMNS: [&str; 4] = ["task", "block", "lane", "run"];
 
 /// Reads a trace.
@@ -149,7 +151,7 @@ pub const PART_COLUMNS: [&str; 4] = ["task", "block", "lane", "run"];
 /// See [`FileError`].
 pub fn read(bytes: &[u8]) -> Result<Trace, FileError> {
     let envelope: Envelope = serde_json::from_slice(bytes)?;
-    let Identity { schema, version } = envelope.pto.ok_or(FileError::NoSection)?;
+    let FileHeader { schema, version } = envelope.pto.ok_or(FileError::NoSection)?;
     if schema != SCHEMA || version != VERSION {
         return Err(FileError::Version { schema, version });
     }
@@ -159,7 +161,7 @@ pub fn read(bytes: &[u8]) -> Result<Trace, FileError> {
 
 impl Section {
     fn of(trace: &Trace) -> Self {
-        let lane = |lane: &Lane| LaneRow {
+        let lane = |lane: &RingCounts| LaneRow {
             lane: lane_name(lane.owner),
             read: lane.read,
             dropped: lane.dropped,
@@ -214,13 +216,13 @@ impl Section {
             if slot as usize >= tasks.len() {
                 return Err(format!("block {block} is of task {slot}, of {}", tasks.len()));
             }
-            Ok(Part { task: slot, block, lane, run })
+            Ok(BlockPart { task: slot, block, lane, run })
         };
-        let parts: Vec<Part> = self.parts.iter().map(part).collect::<Result<_, _>>()?;
+        let parts: Vec<BlockPart> = self.parts.iter().map(part).collect::<Result<_, _>>()?;
         let lane = |row: &LaneRow| {
             let owner =
                 lane_owner(&row.lane).ok_or_else(|| format!("\"{}\" is no lane", row.lane))?;
-            Ok::<_, String>(Lane { owner, read: row.read, dropped: row.dropped })
+            Ok::<_, String>(RingCounts { owner, read: row.read, dropped: row.dropped })
         };
         if let Some(fault) = &self.fault {
             self.check_fault(fault).map_err(|what| format!("fault: {what}"))?;
@@ -315,7 +317,7 @@ pub(crate) fn row(task: &Task) -> TaskRow {
     ]
 }
 
-pub(crate) fn part_row(part: &Part) -> PartRow {
+pub(crate) fn part_row(part: &BlockPart) -> PartRow {
     (part.task, part.block, part.lane, row(&part.run))
 }
 
@@ -351,7 +353,7 @@ impl Section {
     }
 
     /// Every row that is no core has a name, and so has every kind; nothing schedules them.
-    fn check_names(&self, names: &Names) -> Result<(), String> {
+    fn check_names(&self, names: &RowNames) -> Result<(), String> {
         let rows = self.cores.len();
         if rows == 0 || rows > MAX_ROWS {
             return Err(format!("{rows} rows; there are 1 to {MAX_ROWS}"));
@@ -361,7 +363,10 @@ impl Section {
             return Err(format!("{named} names of {rows} rows, and {kinds} names of kinds"));
         }
         if self.instances != 0 {
-            return Err(format!("{} AICPU instances beside rows with names", self.instances));
+            return Err(format!(
+                "{} AICPU instances together with rows with names",
+                self.instances
+            ));
         }
         Ok(())
     }
@@ -370,9 +375,9 @@ impl Section {
     fn check_fault(&self, fault: &EndFault) -> Result<(), String> {
         let EndFault { core, task, instance, .. } = *fault;
         let instances = self.instances as usize;
-        place(core.map_or(UNKNOWN, i64::from), "core", self.cores.len())?;
-        place(task.map_or(UNKNOWN, i64::from), "task", self.tasks.len())?;
-        place(instance.map_or(UNKNOWN, i64::from), "AICPU instance", instances)?;
+        index(core.map_or(UNKNOWN, i64::from), "core", self.cores.len())?;
+        index(task.map_or(UNKNOWN, i64::from), "task", self.tasks.len())?;
+        index(instance.map_or(UNKNOWN, i64::from), "AICPU instance", instances)?;
         Ok(())
     }
 
@@ -392,8 +397,8 @@ impl Section {
         Ok(Task {
             func_id,
             kind: kind.ok_or("an unknown core kind")?,
-            core: place(core, "core", self.cores.len())?,
-            scheduler: place(scheduler, "AICPU instance", self.instances as usize)?,
+            core: index(core, "core", self.cores.len())?,
+            scheduler: index(scheduler, "AICPU instance", self.instances as usize)?,
             at: Moments {
                 added,
                 published,
@@ -417,10 +422,10 @@ impl Section {
     }
 }
 
-/// The number of one of so many; -1: it is not known.
-fn place(number: i64, what: &str, of: usize) -> Result<Option<u32>, String> {
+/// Checks an index below `of`; -1: it is not known.
+fn index(number: i64, what: &str, of: usize) -> Result<Option<u32>, String> {
     match u32::try_from(number) {
-        Ok(place) if (place as usize) < of => Ok(Some(place)),
+        Ok(index) if (index as usize) < of => Ok(Some(index)),
         Err(_) if number == UNKNOWN => Ok(None),
         _ => Err(format!("{what} {number} of {of}")),
     }
@@ -448,7 +453,7 @@ fn group_of(kind: CoreKind) -> usize {
     1 + kind.index()
 }
 
-/// Microseconds with nanoseconds behind the point, as viewers want them.
+/// Microseconds with three decimals, as viewers want them.
 struct Micros(u64);
 
 impl std::fmt::Display for Micros {
@@ -463,7 +468,7 @@ struct Ends<'t>(Vec<Option<(&'t Task, &'t Task)>>);
 impl<'t> Ends<'t> {
     fn of(trace: &'t Trace) -> Self {
         let mut ends = vec![None; trace.tasks.len()];
-        for Run { task, run, .. } in trace.runs() {
+        for CoreRun { task, run, .. } in trace.runs() {
             let Some(known) = ends.get_mut(task as usize) else { continue };
             let (first, last) = known.unwrap_or((run, run));
             let starts_first = run.at.started.is_some_and(|at| Some(at) < first.at.started);
@@ -529,7 +534,7 @@ impl<W: Write> Events<'_, W> {
         let quoted = |name: &str| serde_json::Value::from(name).to_string();
         let kernels: BTreeMap<u16, String> =
             trace.kernels.iter().map(|(func, name)| (*func, quoted(name))).collect();
-        for Run { task: slot, part, run } in trace.runs() {
+        for CoreRun { task: slot, part, run } in trace.runs() {
             let kernel = kernels.get(&run.func_id).map_or("\"?\"", String::as_str);
             let named = trace.task_name(slot).map(|task| {
                 let names = format!(r#","name":{},"kernel":{kernel}"#, quoted(task));

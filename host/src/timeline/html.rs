@@ -41,7 +41,7 @@ pub struct ShownRun<'a> {
 
 /// What the script reads.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct TimelineData<'a> {
     runs: Vec<RunData<'a>>,
     colours: &'a [&'static str],
 }
@@ -94,7 +94,7 @@ pub fn page_of(runs: &[ShownRun<'_>]) -> String {
         [one] => called(one.trace),
         several => several.iter().map(|run| run.name).collect::<Vec<_>>().join(" and "),
     };
-    let shown = Shown { runs: runs.iter().map(RunData::of).collect(), colours: &COLOURS };
+    let shown = TimelineData { runs: runs.iter().map(RunData::of).collect(), colours: &COLOURS };
     crate::timeline::page::page(FRAME, &SCRIPTS, &format!("{title}: timeline"), &shown)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! An event names its slot and the low bits of the slot's generation. The builder's `ADDED` says when each task got its slot:
 //! of the tasks that had the slot with these bits, it is the one that got it next to the event's time. That time may be off
-//! by as much as clocks of agents are, and a moment may be older than the event that tells it; half of all laps is more.
+//! by as much as clocks of agents are, and a moment may be older than the event that reports it; half of all laps is more.
 
 use std::collections::HashMap;
 
@@ -35,12 +35,12 @@ impl Laps {
     pub(crate) fn find(&self, slot: u32, bits: u8, time_ns: u64) -> Option<u32> {
         let laps = self.of_slot.get(&slot)?;
         let at = laps.partition_point(|lap| lap.added_ns <= time_ns).saturating_sub(1);
-        let place = (0..LAPS as usize / 2).find_map(|distance| {
-            let is_it = |place: &usize| laps.get(*place).is_some_and(|lap| lap.bits == bits);
+        let found = (0..LAPS as usize / 2).find_map(|distance| {
+            let is_it = |index: &usize| laps.get(*index).is_some_and(|lap| lap.bits == bits);
             let before = at.checked_sub(distance).filter(is_it);
             before.or_else(|| Some(at + distance).filter(is_it))
         })?;
-        laps.get(place).map(|lap| lap.number)
+        laps.get(found).map(|lap| lap.number)
     }
 
     /// The number of the last task that had the slot before task `number` was added.

@@ -4,7 +4,7 @@
 //! trace rings --Collector--> Trace --file::write--> JSON for Perfetto, Chrome and `pto` --file::read--> Trace
 //!  (the host)  collect.rs    model.rs   file.rs                                            file.rs
 //! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
-//! Analysis --Bound::of--> what bounds the run, and what to change                      bound.rs
+//! Analysis --Bottleneck::of--> what bounds the run, and what to change                      bound.rs
 //! two Analysis --Comparison::of--> what differs                                        compare.rs
 //! a Trace of each rank of a group --ranks::merge--> one Trace                              ranks.rs
 //! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
@@ -31,8 +31,10 @@ pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
-pub use bound::{Bound, Limit};
+pub use bound::{Bottleneck, Limit};
 pub use collect::{Collector, LaneKernels};
 pub use compare::Comparison;
 pub use graph::Graph;
-pub use model::{Edge, EndFault, Lane, Moments, Names, Neighbours, Part, Run, Task, Trace};
+pub use model::{
+    BlockPart, CoreRun, Edge, EndFault, Moments, Neighbours, RingCounts, RowNames, Task, Trace,
+};

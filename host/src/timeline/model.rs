@@ -23,11 +23,11 @@ pub struct Trace {
     pub task_names: Vec<String>,
     /// The parts of tasks that have several, by task and block. Such a task is dispatched and started when its first part is, and
     /// finished when its last part is; its core is the one of that part.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BlockPart>,
     /// The edges, in the order in which they were added.
     pub edges: Vec<Edge>,
     /// What was recorded, and what was not.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<RingCounts>,
     /// The end of the timeline: the last event, or the fault that ended the run.
     pub end_ns: u64,
     /// From the launch to the return of the last instance; `None`: the timeline is of something that was not launched as a graph.
@@ -38,7 +38,7 @@ pub struct Trace {
     /// What ended the run, if it did not end well.
     pub fault: Option<EndFault>,
     /// How rows and kinds are called, where the rows are not cores: of a program, its threads and its streams.
-    pub names: Option<Names>,
+    pub names: Option<RowNames>,
     /// Which rank of a group it is of.
     pub rank: Option<u32>,
     /// When the first event was: on the clock of its machine, or of a rank on that of the group. A file has it of a rank alone.
@@ -48,8 +48,8 @@ pub struct Trace {
 /// Names of the rows of a timeline that has other rows than cores.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Names {
-    /// What stands for each core kind, in the order of `CoreKind::ALL`.
+pub struct RowNames {
+    /// The name of the rows of each core kind, in the order of `CoreKind::ALL`.
     pub kinds: Vec<String>,
     /// Each row, in the order of `Trace::cores`.
     pub rows: Vec<String>,
@@ -92,7 +92,7 @@ pub struct Task {
 
 /// One part of one block of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct BlockPart {
     /// The task.
     pub task: u32,
     /// The number of the block.
@@ -105,16 +105,16 @@ pub struct Part {
 
 /// What a core was given: a task, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run<'t> {
+pub struct CoreRun<'t> {
     /// The task.
     pub task: u32,
     /// Which part of it; `None`: it has no parts.
-    pub part: Option<&'t Part>,
+    pub part: Option<&'t BlockPart>,
     /// What ran where and when.
     pub run: &'t Task,
 }
 
-/// When what happened to a task; `None`: it did not, or nobody recorded it.
+/// The moments of a task; `None`: it did not happen, or was not traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// It exists.
@@ -136,13 +136,13 @@ pub struct Moments {
 }
 
 impl Task {
-    /// When it was ready, or as soon after that as anybody knows.
+    /// When it was ready, or the first known moment after that.
     fn began(&self) -> Option<u64> {
         let Moments { ready, skipped, dispatched, started, .. } = self.at;
         ready.or(skipped).or(dispatched).or(started)
     }
 
-    /// When it was completed; where nobody knows that, when its core had finished it.
+    /// When it was completed; if that is unknown, when its core had finished it.
     fn ended(&self) -> Option<u64> {
         self.at.completed.max(self.at.finished)
     }
@@ -177,7 +177,7 @@ pub struct Edge {
 
 /// One agent's ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct RingCounts {
     /// Whose.
     pub owner: TraceOwner,
     /// Events that were read.
@@ -213,7 +213,7 @@ impl Trace {
     }
 
     /// What cores were given, or would have been: each task that has no parts and was not skipped, then each part.
-    pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+    pub fn runs(&self) -> impl Iterator<Item = CoreRun<'_>> {
         let mut with_parts = vec![false; self.tasks.len()];
         for part in &self.parts {
             if let Some(has_parts) = with_parts.get_mut(part.task as usize) {
@@ -222,8 +222,8 @@ impl Trace {
         }
         let whole = (0_u32..).zip(&self.tasks).zip(with_parts);
         let whole = whole.filter(|((_, task), has_parts)| !has_parts && task.at.skipped.is_none());
-        let whole = whole.map(|((task, run), _)| Run { task, part: None, run });
-        whole.chain(self.parts.iter().map(|part| Run {
+        let whole = whole.map(|((task, run), _)| CoreRun { task, part: None, run });
+        whole.chain(self.parts.iter().map(|part| CoreRun {
             task: part.task,
             part: Some(part),
             run: &part.run,
@@ -234,7 +234,7 @@ impl Trace {
     #[must_use]
     pub fn kernel_times(&self) -> Vec<u64> {
         let mut times = vec![0; self.tasks.len()];
-        for Run { task, run, .. } in self.runs() {
+        for CoreRun { task, run, .. } in self.runs() {
             if let Some(time) = times.get_mut(task as usize) {
                 *time = run.duration_ns().max(*time);
             }

@@ -1,4 +1,4 @@
-//! How a page is put together: one HTML file with its style, its script and what it shows, that asks nobody for anything.
+//! How a page is put together: one HTML file with its style, its script and its data, that loads nothing else.
 //!
 //! `view/` holds the parts. Each script file there is about one thing; they become one function, so that none of their names is
 //! known outside of it.
@@ -20,7 +20,7 @@ const SHARED: [&str; 4] = [
 pub(crate) fn page(frame: &str, scripts: &[&str], title: &str, shown: &impl Serialize) -> String {
     // Maps with numbers as keys become objects with names; nothing here can fail to be written.
     let data = serde_json::to_string(shown).unwrap_or_default();
-    // No text of the data may end the script element that it stands in.
+    // No text of the data may end the script element around it.
     let data = data.replace('<', "\\u003c");
     let script = script(scripts);
     let title = escaped(title);

@@ -1,7 +1,7 @@
 //! The timelines of the ranks of a group as one, on one clock: a row for each core of each rank, and rows for its transfers.
 //!
 //! A transfer runs on no core. It is shown from the moment at which it was ready to the one at which a scheduler saw its end: the time in which it waits for
-//! the other rank is part of it. Transfers of a rank that are under way at once stand in rows of their own: as many as are needed, up to [`TRANSFER_ROWS`].
+//! the other rank is part of it. Transfers of a rank that are under way at once have rows of their own: as many as are needed, up to [`TRANSFER_ROWS`].
 //! Where the timeline has no room for so many, each rank has an equal part of what the cores leave, and [`LEAST_TRANSFER_ROWS`] in any case.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,11 @@ use pto_abi::CoreKind;
 use pto_abi::trace::TraceOwner;
 
 use crate::timeline::file::MAX_ROWS;
-use crate::timeline::model::{Edge, EndFault, Lane, Moments, Names, Part, Task, Trace};
+use crate::timeline::model::{
+    BlockPart, Edge, EndFault, Moments, RingCounts, RowNames, Task, Trace,
+};
 
-/// Rows for the transfers of a rank, at most: a layer of `tp_decoder` has 72 under way on one of 4 ranks. Those that find no place are counted in the facts of the run.
+/// Rows for the transfers of a rank, at most: a layer of `tp_decoder` has 72 under way on one of 4 ranks. Those without a row are counted in the facts of the run.
 pub const TRANSFER_ROWS: usize = 128;
 /// Rows that the transfers of a rank may take in every timeline.
 pub const LEAST_TRANSFER_ROWS: usize = 8;
@@ -65,7 +67,7 @@ pub fn merge(traces: &[Trace]) -> Result<Trace, MergeError> {
     let began_ns = ranked.values().map(|trace| trace.began_ns).min().unwrap_or(0);
     let first = ranked.values().next().map_or_else(BTreeMap::new, |trace| trace.run.clone());
     let kinds = vec!["cube cores".to_owned(), "vector cores, transfers".to_owned()];
-    let names = Names { kinds, rows: Vec::new() };
+    let names = RowNames { kinds, rows: Vec::new() };
     let mut merged = Merged {
         trace: Trace { run: first, names: None, ..Trace::default() },
         names,
@@ -81,7 +83,7 @@ pub fn merge(traces: &[Trace]) -> Result<Trace, MergeError> {
 /// What has been merged so far.
 struct Merged {
     trace: Trace,
-    names: Names,
+    names: RowNames,
     /// Rows for the transfers of a rank, at most.
     transfer_rows: usize,
     /// Transfers that have no row.
@@ -112,7 +114,7 @@ impl Merged {
             self.trace.task_names.extend_from_slice(&of.task_names);
         }
         self.trace.tasks.extend(of.tasks.iter().map(moved));
-        self.trace.parts.extend(of.parts.iter().map(|part| Part {
+        self.trace.parts.extend(of.parts.iter().map(|part| BlockPart {
             task: tasks + part.task,
             run: moved(&part.run),
             ..*part
@@ -121,7 +123,7 @@ impl Merged {
             |edge: &Edge| Edge { producer: tasks + edge.producer, consumer: tasks + edge.consumer };
         self.trace.edges.extend(of.edges.iter().map(edge));
         self.trace.lanes.extend(of.lanes.iter().map(|lane| match lane.owner {
-            TraceOwner::Core(core) => Lane { owner: TraceOwner::Core(rows + core), ..*lane },
+            TraceOwner::Core(core) => RingCounts { owner: TraceOwner::Core(rows + core), ..*lane },
             TraceOwner::Instance(_) => *lane,
         }));
         self.trace.end_ns = self.trace.end_ns.max(late_ns + of.end_ns);
@@ -136,7 +138,7 @@ impl Merged {
                 ..fault.clone()
             });
         }
-        self.place_transfers(rank, tasks as usize);
+        self.assign_transfer_rows(rank, tasks as usize);
         Ok(())
     }
 
@@ -147,7 +149,7 @@ impl Merged {
     }
 
     /// Gives each transfer of a rank, whose tasks begin at `from`, a row in which it is alone.
-    fn place_transfers(&mut self, rank: u32, from: usize) {
+    fn assign_transfer_rows(&mut self, rank: u32, from: usize) {
         let is_transfer =
             |func_id: &u16| self.trace.kernels.get(func_id).is_some_and(|it| it == TRANSFER);
         let spans = self.trace.tasks.iter().enumerate().skip(from);
@@ -159,18 +161,18 @@ impl Merged {
             })
             .collect();
         spans.sort_unstable();
-        // The row of each place, and when it is free again.
-        let mut places: Vec<(u32, u64)> = Vec::new();
+        // The rows of transfers, and when each is free again.
+        let mut rows: Vec<(u32, u64)> = Vec::new();
         for (begin, end, at) in spans {
             // What was skipped for the scheduler ran for the group.
             self.trace.tasks[at].at.skipped = None;
-            let free = places.iter().position(|(_, until)| *until <= begin);
-            let place = match free {
-                Some(place) => place,
-                None if places.len() < self.transfer_rows => {
-                    let name = format!("rank {rank} transfers {}", places.len());
-                    places.push((self.row(CoreKind::AIV, name), 0));
-                    places.len() - 1
+            let free = rows.iter().position(|(_, until)| *until <= begin);
+            let index = match free {
+                Some(index) => index,
+                None if rows.len() < self.transfer_rows => {
+                    let name = format!("rank {rank} transfers {}", rows.len());
+                    rows.push((self.row(CoreKind::AIV, name), 0));
+                    rows.len() - 1
                 }
                 None => {
                     self.without_row += 1;
@@ -178,7 +180,7 @@ impl Merged {
                 }
             };
             let task = &mut self.trace.tasks[at];
-            (task.core, places[place].1) = (Some(places[place].0), end);
+            (task.core, rows[index].1) = (Some(rows[index].0), end);
             task.at = Moments {
                 dispatched: Some(begin),
                 started: Some(begin),
@@ -194,11 +196,11 @@ impl Merged {
             return Err(MergeError::Rows(rows));
         }
         if self.without_row > 0 {
-            let told = format!(
+            let text = format!(
                 "{} (more than {} of a rank were under way at once)",
                 self.without_row, self.transfer_rows
             );
-            self.trace.run.insert("transfers without a row".to_owned(), told);
+            self.trace.run.insert("transfers without a row".to_owned(), text);
         }
         self.trace.names = Some(self.names);
         Ok(self.trace)
@@ -247,7 +249,7 @@ mod tests {
         Moments { added, published, ready, dispatched, started, finished, completed, skipped }
     }
 
-    /// A kernel from 10 to 20, and behind it as many transfers until 50.
+    /// A kernel from 10 to 20, and after it as many transfers until 50.
     fn rank(rank: u32, began_ns: u64, transfers: u32) -> Trace {
         let kernel = Task {
             func_id: 1,
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_stand_below_each_other_on_one_clock() {
+    fn ranks_are_below_each_other_on_one_clock() {
         let merged = merge(&[rank(1, 107, 1), rank(0, 100, 2)]).unwrap();
         let names = merged.names.clone().unwrap();
         let expected = [
@@ -340,7 +342,7 @@ mod tests {
         });
         let merged = merge(&traces).unwrap();
         assert_eq!(merged.cores.len(), MAX_ROWS - 25 + 24);
-        let told = merged.run["transfers without a row"].as_str();
-        assert_eq!(told, "3 (more than 12 of a rank were under way at once)");
+        let text = merged.run["transfers without a row"].as_str();
+        assert_eq!(text, "3 (more than 12 of a rank were under way at once)");
     }
 }

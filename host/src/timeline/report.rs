@@ -8,7 +8,7 @@ use crate::timeline::bound::Limit;
 use crate::timeline::model::Trace;
 use crate::timeline::text::{counted, grouped, percent, table, time};
 
-/// Tasks of the chain that are told one by one; of a longer one, the first and the last half of them.
+/// Tasks of the chain that are listed one by one; of a longer one, the first and the last half of them.
 const CHAIN_SHOWN: usize = 12;
 
 /// The analysis, for people.
@@ -44,7 +44,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     text
 }
 
-/// The overhead of each kind, as a run in virtual time tells it; nothing if there is one kind alone.
+/// The overhead of each kind, as a run in virtual time reports it; nothing if there is one kind alone.
 fn overhead_by_kind(trace: &Trace, analysis: &Analysis) -> String {
     let kind = |kind: &KindTime| {
         let share = percent(kind.overhead_span_ns, analysis.graph_ns);

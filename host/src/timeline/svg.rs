@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::timeline::analysis::Analysis;
-use crate::timeline::model::{Run, Trace};
+use crate::timeline::model::{CoreRun, Trace};
 use crate::timeline::text::{counted, escaped, time};
 
 const WIDTH: f64 = 1200.0;
@@ -25,8 +25,8 @@ pub(crate) const COLOURS: [&str; 12] = [
 ];
 
 pub(crate) fn colour(trace: &Trace, func_id: u16) -> &'static str {
-    let place = trace.kernels.keys().position(|known| *known == func_id).unwrap_or(0);
-    COLOURS[place % COLOURS.len()]
+    let index = trace.kernels.keys().position(|known| *known == func_id).unwrap_or(0);
+    COLOURS[index % COLOURS.len()]
 }
 
 /// The picture.
@@ -139,11 +139,11 @@ fn axis(trace: &Trace, bottom: f64, svg: &mut String) {
 /// One rectangle a task, or a part of one; where tasks are narrower than can be seen, one for all of a kernel in a row.
 fn tasks(trace: &Trace, svg: &mut String) {
     let runs = trace.runs();
-    let mut order: Vec<Run<'_>> =
-        runs.filter(|Run { run, .. }| run.span().is_some() && run.core.is_some()).collect();
-    order.sort_by_key(|Run { run, .. }| (run.core, run.at.started));
+    let mut order: Vec<CoreRun<'_>> =
+        runs.filter(|CoreRun { run, .. }| run.span().is_some() && run.core.is_some()).collect();
+    order.sort_by_key(|CoreRun { run, .. }| (run.core, run.at.started));
     let mut open: Option<Block> = None;
-    for Run { task, run, .. } in order {
+    for CoreRun { task, run, .. } in order {
         let (Some((start, end)), Some(core)) = (run.span(), run.core) else { continue };
         let (from, to) = (x_of(trace, start), x_of(trace, end));
         match &mut open {

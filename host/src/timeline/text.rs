@@ -78,7 +78,7 @@ pub fn escaped(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
-            // XML has no place for it.
+            // XML cannot represent it.
             letter if letter.is_control() && !"\n\t".contains(letter) => safe.push('\u{FFFD}'),
             letter => safe.push(letter),
         }

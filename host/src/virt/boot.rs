@@ -29,7 +29,7 @@ pub enum BootState {
     Starting(usize),
     /// All are.
     Ready,
-    /// The image refuses the header: offset of the field, and what stands there.
+    /// The image refuses the header: offset of the field, and its value.
     Refused(u64, u64),
 }
 
@@ -106,10 +106,10 @@ pub struct Exception {
 impl Exception {
     /// Whether the console has the line that the vCPU writes of it.
     #[must_use]
-    pub fn is_told_in(&self, console: &str) -> bool {
+    pub fn is_reported_in(&self, console: &str) -> bool {
         let start = format!("vcpu {}: ", self.vcpu);
-        let told = console.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        told.filter(|line| line.starts_with(&start)).count() >= self.count as usize
+        let lines = console.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        lines.filter(|line| line.starts_with(&start)).count() >= self.count as usize
     }
 
     /// The exception class, in words.

@@ -120,7 +120,7 @@ pub enum VirtError {
     Refused {
         /// Offset of the field in `BootHeader`.
         field: u64,
-        /// What stands there.
+        /// Its value.
         found: u64,
     },
     /// The process ended.
@@ -161,14 +161,14 @@ pub struct Timeouts {
 }
 
 /// When the machine was last seen to live.
-struct Watch {
+struct Watchdog {
     timeouts: Timeouts,
     beat: Vec<u64>,
     beat_at: Instant,
     fault_at: Option<Instant>,
 }
 
-impl Watch {
+impl Watchdog {
     /// Looks at the run; whether nothing has moved for too long.
     fn look(&mut self, machine: &VirtMachine, arena: &Arena<'_>) -> bool {
         let beat = machine.beat(arena);
@@ -342,7 +342,7 @@ impl VirtMachine {
     ) -> Result<(), VirtError> {
         let instances = arena.config().aicpu_instances.clamp(1, self.vcpus);
         let now = Instant::now();
-        let mut watch = Watch { timeouts, beat: Vec::new(), beat_at: now, fault_at: None };
+        let mut watch = Watchdog { timeouts, beat: Vec::new(), beat_at: now, fault_at: None };
         self.poll(
             "of the run",
             |machine| {
@@ -407,7 +407,7 @@ impl VirtMachine {
         let start = Instant::now();
         loop {
             let console = self.console();
-            if exceptions.iter().all(|exception| exception.is_told_in(&console))
+            if exceptions.iter().all(|exception| exception.is_reported_in(&console))
                 || start.elapsed() > CONSOLE_TIMEOUT
             {
                 return console;

@@ -1,4 +1,4 @@
-//! RAM of an emulated machine: memory without a name, mapped here and by QEMU. Nothing of it is left behind,
+//! RAM of an emulated machine: memory without a name, mapped here and by QEMU. Nothing of it is left,
 //! however this process ends.
 
 use std::ffi::CString;
@@ -11,9 +11,9 @@ use pto_abi::fw_image::{BootBlock, virt};
 use pto_abi::{GmAddr, GmWindow};
 
 /// RAM of the machine that is no GM.
-pub(crate) const BESIDE_GM: u64 = virt::GM_ADDRESS - virt::RAM_ADDRESS;
+pub(crate) const BYTES_BEFORE_GM: u64 = virt::GM_ADDRESS - virt::RAM_ADDRESS;
 /// The largest GM of the machine.
-pub(crate) const MAX_GM_BYTES: u64 = virt::MAX_RAM_BYTES - BESIDE_GM;
+pub(crate) const MAX_GM_BYTES: u64 = virt::MAX_RAM_BYTES - BYTES_BEFORE_GM;
 
 /// Memory without a name with these bytes, for a process that is given its descriptor.
 ///
@@ -32,7 +32,7 @@ fn create(name: &str) -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is open, and nobody else owns it.
+    // SAFETY: the descriptor is open, and this is its only owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
@@ -64,14 +64,14 @@ impl Ram {
     /// What the system says; `AlreadyExists` where something else has the addresses.
     pub fn in_place(bytes: u64) -> io::Result<Self> {
         let at = usize::try_from(virt::RAM_ADDRESS).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let place = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
-        let ram = Self::mapped(bytes, place, libc::MAP_FIXED_NOREPLACE)?;
+        let address = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
+        let ram = Self::mapped(bytes, address, libc::MAP_FIXED_NOREPLACE)?;
         // A kernel of before Linux 4.17 takes the address as a wish.
         let is_there = ram.start.as_ptr().addr() == at;
         if is_there { Ok(ram) } else { Err(io::ErrorKind::AlreadyExists.into()) }
     }
 
-    fn mapped(bytes: u64, place: *mut libc::c_void, more_flags: libc::c_int) -> io::Result<Self> {
+    fn mapped(bytes: u64, address: *mut libc::c_void, more_flags: libc::c_int) -> io::Result<Self> {
         let too_large = || io::Error::from(io::ErrorKind::InvalidInput);
         let length = usize::try_from(bytes).map_err(|_| too_large())?;
         let file = create("pto-virt-ram")?;
@@ -82,8 +82,8 @@ impl Ram {
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | more_flags;
-        // SAFETY: a mapping that replaces none, at an address of the kernel's choice or at `place`, touches no existing memory.
-        let start = unsafe { libc::mmap(place, length, protection, flags, file.as_raw_fd(), 0) };
+        // SAFETY: a mapping that replaces none, at an address of the kernel's choice or at `address`, touches no existing memory.
+        let start = unsafe { libc::mmap(address, length, protection, flags, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

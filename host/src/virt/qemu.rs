@@ -1,7 +1,7 @@
 //! The QEMU process: started, watched, and ended with its owner, whichever way that ends.
 //!
 //! One thread starts the process and stays until it has ended: the kernel kills the process when that thread
-//! dies (`PR_SET_PDEATHSIG`), so that Ctrl-C or a killed host leave nothing behind.
+//! dies (`PR_SET_PDEATHSIG`), so that Ctrl-C or a killed host leave no process.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use super::memory::Ram;
 
-/// What QEMU is called, if nobody says otherwise.
+/// The name of QEMU's program, by default.
 pub const QEMU: &str = "qemu-system-aarch64";
 /// How often the owner looks whether the process has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -51,11 +51,11 @@ pub enum Execution {
 pub struct Qemu {
     stop: Option<Sender<()>>,
     keeper: Option<JoinHandle<()>>,
-    shared: Arc<Shared>,
+    shared: Arc<ProcessState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct ProcessState {
     id: OnceLock<u32>,
     ended: Mutex<Option<ExitStatus>>,
     console: Mutex<Vec<u8>>,
@@ -68,7 +68,7 @@ impl Qemu {
     /// What the system says, when the program cannot be started.
     pub fn start(options: &QemuOptions, ram: &Ram) -> io::Result<Self> {
         let command = command(options, ram);
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(ProcessState::default());
         let (stop, stopped) = channel();
         let (started, has_started) = channel();
         let for_keeper = Arc::clone(&shared);
@@ -113,7 +113,7 @@ impl Drop for Qemu {
 /// The thread that owns the process.
 fn keep(
     mut command: Command,
-    shared: &Arc<Shared>,
+    shared: &Arc<ProcessState>,
     started: &Sender<io::Result<()>>,
     stopped: &Receiver<()>,
 ) {
@@ -133,7 +133,7 @@ fn keep(
     let [out, err] = match readers {
         [Ok(out), Ok(err)] => [out, err],
         [Err(error), _] | [_, Err(error)] => {
-            // Nobody would read what it says, and it would wait for that.
+            // No thread would read its output, and it would wait for that.
             child.kill().unwrap_or_default();
             child.wait().map(drop).unwrap_or_default();
             started.send(Err(error)).unwrap_or_default();
@@ -163,7 +163,7 @@ fn wait(child: &mut Child, stopped: &Receiver<()>) -> Option<ExitStatus> {
 
 fn collect(
     mut pipe: impl Read + Send + 'static,
-    shared: &Arc<Shared>,
+    shared: &Arc<ProcessState>,
 ) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name("pto-console".into()).spawn(move || {

@@ -72,7 +72,7 @@ pub struct TensorBinding {
 
 /// Where a tensor is.
 #[derive(Clone, Debug)]
-enum Placed {
+enum TensorPlacement {
     /// In row-major order, with nothing else in its memory.
     Dense(GmAddr),
     Strided(TensorBinding),
@@ -81,7 +81,7 @@ enum Placed {
 /// What a workload is bound to.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadBindings {
-    tensors: BTreeMap<String, Placed>,
+    tensors: BTreeMap<String, TensorPlacement>,
     arrays: BTreeMap<String, ArrayBinding>,
     scalars: Scalars,
     grain: u64,
@@ -99,14 +99,14 @@ impl WorkloadBindings {
     /// Where a tensor is that is dense, in row-major order.
     #[must_use]
     pub fn tensor(mut self, name: &str, address: GmAddr) -> Self {
-        self.tensors.insert(name.to_owned(), Placed::Dense(address));
+        self.tensors.insert(name.to_owned(), TensorPlacement::Dense(address));
         self
     }
 
     /// Where a tensor is that has strides, or shares its memory with another one.
     #[must_use]
     pub fn strided(mut self, name: &str, tensor: TensorBinding) -> Self {
-        self.tensors.insert(name.to_owned(), Placed::Strided(tensor));
+        self.tensors.insert(name.to_owned(), TensorPlacement::Strided(tensor));
         self
     }
 
@@ -135,7 +135,7 @@ impl WorkloadBindings {
     }
 
     /// The body of this kernel is a function of this process, which gets the words of a task ([`pto_graph::plan::task`]): what [`run_body`](super::run_body)
-    /// reads. Such a workload runs on the simulator only. Nobody knows how long the function takes.
+    /// reads. Such a workload runs on the simulator only. The time that the function takes is unknown.
     #[must_use]
     pub fn function(mut self, kernel: &str, body: KernelFn) -> Self {
         self.functions.insert(kernel.to_owned(), body);
@@ -260,15 +260,19 @@ fn missing(what: &'static str, name: &str) -> BindingError {
 }
 
 /// The descriptor of a tensor; its extents fit, as compiling it has seen.
-fn describe(tensor: &Tensor, placed: &Placed, words: &mut [u64]) -> Result<(), BindingError> {
+fn describe(
+    tensor: &Tensor,
+    placed: &TensorPlacement,
+    words: &mut [u64],
+) -> Result<(), BindingError> {
     let shape: Vec<u32> =
         tensor.shape.iter().map(|extent| u32::try_from(*extent).unwrap_or(u32::MAX)).collect();
     let (base, bytes, first, strides) = match placed {
-        Placed::Dense(address) => {
+        TensorPlacement::Dense(address) => {
             let view = TensorView::dense(*address, Compiled::element(tensor), &shape);
             (*address, view.tensor_bytes(), 0, view.strides().to_vec())
         }
-        Placed::Strided(of) => (of.base, of.bytes, of.first, of.strides.clone()),
+        TensorPlacement::Strided(of) => (of.base, of.bytes, of.first, of.strides.clone()),
     };
     if strides.len() != shape.len() {
         let (needed, found) = (shape.len(), strides.len());

@@ -56,8 +56,8 @@ pub struct WorkloadRun {
     bindings: DeviceBuffer<u64>,
     epitaph: DeviceBuffer<u64>,
     scratch: DeviceBuffer<u64>,
-    /// Places of the scratch memory.
-    places: usize,
+    /// Cores that have a slot of the scratch memory.
+    slots: usize,
     orch_args: [u64; orch::COUNT],
     /// Kernels whose bodies are functions of this process.
     functions: BTreeMap<String, KernelFn>,
@@ -80,20 +80,20 @@ impl WorkloadRun {
             code => Some(device.upload(code)?),
         };
         let epitaph = device.zeroed(usize::try_from(epitaph::WORDS).unwrap_or(0))?;
-        let places = CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum::<u32>();
-        let places = usize::try_from(places).unwrap_or(usize::MAX);
-        let scratch = device.zeroed(scratch::words(places, compiled.frame_words()))?;
+        let slots = CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum::<u32>();
+        let slots = usize::try_from(slots).unwrap_or(usize::MAX);
+        let scratch = device.zeroed(scratch::words(slots, compiled.frame_words()))?;
         words[binding::CODE] = code.as_ref().map_or(0, |code| code.address().0);
         words[binding::CODE_BYTES] = compiled.code().len() as u64;
         words[binding::EPITAPH] = epitaph.address().0;
         words[binding::SCRATCH] = scratch.address().0;
-        words[binding::CORES] = places as u64;
+        words[binding::CORES] = slots as u64;
         let bindings = device.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
         let functions = bound.functions().clone();
         let run =
-            Self { compiled, plan, code, bindings, epitaph, scratch, places, orch_args, functions };
+            Self { compiled, plan, code, bindings, epitaph, scratch, slots, orch_args, functions };
         run.reset()?;
         Ok(run)
     }
@@ -143,8 +143,8 @@ impl WorkloadRun {
     /// What the device refuses.
     pub fn reset(&self) -> Result<(), Error> {
         let frame_words = self.compiled.frame_words();
-        let mut head = vec![0; scratch::places_at(self.places)];
-        head[scratch::PLACES] = self.places as u64;
+        let mut head = vec![0; scratch::places_at(self.slots)];
+        head[scratch::PLACES] = self.slots as u64;
         head[scratch::PLACE_WORDS] = scratch::place_words(frame_words) as u64;
         self.scratch.write(&head)?;
         self.epitaph.write(&vec![0; self.epitaph.len()])
@@ -260,12 +260,12 @@ impl WorkloadRun {
     /// # Errors
     /// What the device refuses.
     pub fn kernel_cycles(&self) -> Result<u64, Error> {
-        let head = self.scratch.read_first(scratch::places_at(self.places))?;
+        let head = self.scratch.read_first(scratch::places_at(self.slots))?;
         let lines = head.get(scratch::FLAGS..).unwrap_or(&[]).chunks(scratch::FLAG_WORDS);
         Ok(lines.filter_map(|line| line.get(scratch::CYCLES)).sum())
     }
 
-    /// Bytes of GM that it takes beside its tensors.
+    /// Bytes of GM that it takes in addition to its tensors.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let words = self.bindings.len() + self.epitaph.len() + self.scratch.len();

@@ -28,7 +28,7 @@ fn tensors(device: &Device) -> [DeviceBuffer<f32>; 2] {
     [(); 2].map(|()| device.zeroed::<f32>(4).expect("room"))
 }
 
-/// A graph of this task behind one that does nothing.
+/// A graph of this task after one that does nothing.
 fn graph(device: &Device, task: TaskSpec<'_>) -> GraphImage {
     HostGraph::build(device, &[], |graph| {
         let first = graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
@@ -39,12 +39,12 @@ fn graph(device: &Device, task: TaskSpec<'_>) -> GraphImage {
 }
 
 fn refused(device: &mut Device, image: &GraphImage, words: &[&str]) {
-    let told = match device.run(Work::HostGraph(image), &RunOptions::default()) {
+    let error = match device.run(Work::HostGraph(image), &RunOptions::default()) {
         Err(Error::Call { what }) => what,
         other => panic!("{words:?}: {other:?}"),
     };
     for word in words {
-        assert!(told.contains(word), "no {word:?} in {told:?}");
+        assert!(error.contains(word), "no {word:?} in {error:?}");
     }
 }
 
@@ -100,12 +100,12 @@ fn memory_that_was_freed_and_that_of_the_runtime_are_refused() {
     for _ in 0..2 {
         device.run(Work::HostGraph(&image), &RunOptions::default()).expect("it runs");
     }
-    // The arena stands somewhere behind the tensors.
+    // The arena is somewhere after the tensors.
     let (start, bytes) = (device.gm_address().0, device.describe().gm_bytes);
-    let of_nobody = (start..start + bytes)
+    let unallocated = (start..start + bytes)
         .step_by(4096)
         .filter(|address| device.allocation(GmAddr(*address)).is_none());
-    for address in of_nobody.collect::<Vec<_>>() {
+    for address in unallocated.collect::<Vec<_>>() {
         let args = [words[0], address, N];
         let image = graph(&device, TaskSpec::new(func::EXP, CoreKind::AIV, &args));
         refused(&mut device, &image, &["argument 1, out, is an address"]);
@@ -143,7 +143,7 @@ fn sizes_of_kernels_without_matrices_are_checked() {
             "a, reaches to byte 36",
         ),
         (func::TILE_AIV, CoreKind::AIV, &[at, 33, at, at, 0, at], "code, reaches to byte 33"),
-        // The last of three parts stands behind two others of 64 elements each.
+        // The last of three parts comes after two others of 64 elements each.
         (
             func::REDUCE,
             CoreKind::AIV,
@@ -165,7 +165,7 @@ fn sizes_of_kernels_without_matrices_are_checked() {
         ),
         (func::COPY, CoreKind::AIV, &[0, 0, 1 << 40, 0, 9, 9], "a, has 1099511627776 rows"),
         (func::COPY, CoreKind::AIV, &[0, 0, 0, 1 << 40, 9, 9], "a, has 1099511627776 rows"),
-        // How many tokens an expert has stands in memory.
+        // The number of tokens of an expert is in memory.
         (
             func::MOE_GATHER,
             CoreKind::AIV,
@@ -180,7 +180,7 @@ fn sizes_of_kernels_without_matrices_are_checked() {
 
 /// Numbers that memory holds do not lead a node out of what its words say.
 #[test]
-fn producers_that_do_not_stand_before_their_node_are_none() {
+fn producers_that_are_not_before_their_node_are_none() {
     let mut device = device();
     let values = device.upload(&[7_u64, 0]).unwrap();
     let counters = device.zeroed::<u32>(2).unwrap();
@@ -209,7 +209,7 @@ fn a_launch_that_its_kernel_cannot_take_is_refused_and_the_stream_goes_on() {
     let session = device().session(SessionOptions::default()).unwrap();
     let (a, out) = (session.zeroed::<f32>(4).unwrap(), session.zeroed::<f32>(4).unwrap());
     let stream = session.stream().unwrap();
-    let told = |refused: Result<Submitted, SessionError>| match refused {
+    let refusal = |refused: Result<Submitted, SessionError>| match refused {
         Err(SessionError::Device(error)) if matches!(*error, Error::Call { .. }) => {
             error.to_string()
         }
@@ -217,17 +217,17 @@ fn a_launch_that_its_kernel_cannot_take_is_refused_and_the_stream_goes_on() {
     };
     let right = [a.address().0, out.address().0, N];
     for (args, words) in wrong_calls(right[0], right[1]) {
-        let told = told(stream.launch(func::EXP, &args));
-        assert!(words.iter().all(|word| told.contains(word)), "{words:?} in {told:?}");
+        let error = refusal(stream.launch(func::EXP, &args));
+        assert!(words.iter().all(|word| error.contains(word)), "{words:?} in {error:?}");
     }
-    let cells = told(stream.launch_blocks(func::PART_AIV, 2, &[out.address().0, 0, 0]));
+    let cells = refusal(stream.launch_blocks(func::PART_AIV, 2, &[out.address().0, 0, 0]));
     assert!(cells.contains("cells, reaches to byte 64"), "{cells}");
 
     // What is captured is checked at once, and again with what is bound later.
     let short = session.zeroed::<f32>(2).unwrap();
     for launches in [1, 9] {
         stream.begin_capture().unwrap();
-        told(stream.launch(func::EXP, &[0, right[1], N]));
+        refusal(stream.launch(func::EXP, &[0, right[1], N]));
         for _ in 0..launches {
             stream.launch(func::EXP, &right).unwrap();
         }
@@ -246,7 +246,7 @@ fn a_launch_that_its_kernel_cannot_take_is_refused_and_the_stream_goes_on() {
 
 builder_set! {
     /// Programs that call `exp` with words of the host's choice.
-    struct Programs { "words" => words, "chain" => chain, "template" => template, "range" => range }
+    struct CallPrograms { "words" => words, "chain" => chain, "template" => template, "range" => range }
     stream {
         "tensors" => tensors_of_a_task, "tensor range" => tensors_of_a_range, "replay" => replayed
     }
@@ -344,7 +344,7 @@ fn replayed<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 fn device_with_programs() -> Device {
     let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
     let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 512 << 20, hosting };
-    let mut device = Device::open_sim(options, Programs).expect("512 MiB");
+    let mut device = Device::open_sim(options, CallPrograms).expect("512 MiB");
     device.register_library().expect("an empty table");
     device
 }
@@ -375,12 +375,15 @@ fn a_wrong_call_of_a_builder_program_is_refused_and_the_device_goes_on() {
     ] {
         for (args, words) in wrong_calls(right[0], right[1]) {
             let work = program(builder, &args, streams);
-            let told = match device.run(work, &RunOptions::default()) {
+            let error = match device.run(work, &RunOptions::default()) {
                 Err(Error::Call { what }) => what,
                 other => panic!("{builder}, {words:?}: {other:?}"),
             };
-            assert!(told.contains("task 1: "), "{builder}: {told}");
-            assert!(words.iter().all(|word| told.contains(word)), "{builder}: {words:?} in {told}");
+            assert!(error.contains("task 1: "), "{builder}: {error}");
+            assert!(
+                words.iter().all(|word| error.contains(word)),
+                "{builder}: {words:?} in {error}"
+            );
         }
         let work = program(builder, &right, streams);
         device.run(work, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
@@ -396,11 +399,11 @@ fn a_wrong_call_on_tensors_is_refused_and_the_device_goes_on() {
     for builder in ["tensors", "tensor range", "replay"] {
         for wrong in [[0, right[1], N], [right[0], 64, N], [right[0], right[1], N + 1]] {
             let work = program(builder, &wrong, true);
-            let told = match device.run(work, &RunOptions::default()) {
+            let error = match device.run(work, &RunOptions::default()) {
                 Err(Error::Call { what }) => what,
                 other => panic!("{builder}, {wrong:?}: {other:?}"),
             };
-            assert!(told.contains("exp: argument "), "{builder}: {told}");
+            assert!(error.contains("exp: argument "), "{builder}: {error}");
         }
         let work = program(builder, &right, true);
         device.run(work, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));

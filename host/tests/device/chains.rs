@@ -1,4 +1,4 @@
-//! Chains as `docs/chains.md` has them, on a device, in a stream, behind a predicate, and where a builder has none.
+//! Chains as `docs/chains.md` has them, on a device, in a stream, with a predicate, and where a builder has none.
 
 use std::num::NonZeroUsize;
 
@@ -362,7 +362,7 @@ fn the_documentation_shows_this_file() {
     let page = include_str!("../../../docs/chains.md");
     for number in [1, 2, 3] {
         let program = page.split("```rust\n").nth(number).and_then(|rest| rest.split("```").next());
-        let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports stand apart");
+        let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports come first");
         assert!(here.contains(lines(body).trim()), "not in this file:\n{body}");
     }
 }

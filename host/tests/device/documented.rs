@@ -1,4 +1,4 @@
-//! The programs of `docs/rust.md`, as they stand there.
+//! The programs of `docs/rust.md`.
 
 use pto_host::abi::CoreKind;
 use pto_host::graph::{GraphBuilder, NoBuilders, TaskSpec};
@@ -61,7 +61,7 @@ fn the_documentation_shows_this_file() {
     assert_eq!(programs.len(), 2, "a graph, and a kernel of one's own");
     for program in programs {
         let program = program.split("```").next().expect("the program ends");
-        // Imports, kernels and the body of `main` stand apart here.
+        // Imports, kernels and the body of `main` are not together here.
         for part in program.split("\n\n") {
             assert!(here.contains(lines(part).trim()), "not in this file:\n{part}");
         }

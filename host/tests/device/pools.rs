@@ -22,7 +22,7 @@ const EMPTY: FuncId = FuncId(901);
 static SEEN: Mutex<Option<HashSet<ThreadId>>> = Mutex::new(None);
 
 unsafe extern "C" fn busy(args: *const u64) {
-    // SAFETY: the program hands over one word.
+    // SAFETY: the program passes one word.
     let ns = unsafe { args.read() };
     let start = Instant::now();
     SEEN.lock().unwrap().get_or_insert_default().insert(std::thread::current().id());
@@ -47,7 +47,7 @@ fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// With times of kernels the pool rings all cores first; without, it runs each of them where it is rung.
+/// With times of kernels the pool rings the doorbells of all cores first; without, it runs each core at once.
 #[test]
 fn a_pool_calls_its_threads_when_kernels_take_long() {
     for kernel_times in [KernelTimes::Measure, KernelTimes::Skip] {

@@ -10,7 +10,7 @@ use pto_host::{
     SessionOptions, TraceOptions, WhenFull, Work, func,
 };
 
-/// Tells a process that it is the one of the test.
+/// Set in the process of the test itself.
 const INSIDE: &str = "PTO_TEST_WITHOUT_THREADS";
 
 /// Does `body` in a process of its own.
@@ -21,8 +21,8 @@ fn in_a_process_of_its_own(test: &str, body: impl FnOnce()) {
     let this = std::env::current_exe().unwrap();
     let ended = Command::new(this).args([test, "--exact", "--nocapture"]).env(INSIDE, "1").output();
     let ended = ended.unwrap();
-    let told = String::from_utf8_lossy(&ended.stdout);
-    assert!(ended.status.success() && told.contains("1 passed"), "{told}\n{ended:?}");
+    let output = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && output.contains("1 passed"), "{output}\n{ended:?}");
 }
 
 fn set_limit(limit: libc::rlim_t) {
@@ -92,9 +92,9 @@ fn a_run_without_threads(test: &str, hosting: &str) {
         let work = Work::HostGraph(&graph);
         let error = without_threads(|| device.run(work, &RunOptions::default())).unwrap_err();
         assert_eq!(error.fault(), Some(Fault::RUN_PANIC), "{error}");
-        let told = error.to_string();
-        assert!(told.contains("No thread could be started for the run"), "{told}");
-        assert!(told.contains("End other threads of this process"), "{told}");
+        let error = error.to_string();
+        assert!(error.contains("No thread could be started for the run"), "{error}");
+        assert!(error.contains("End other threads of this process"), "{error}");
         device.run(work, &RunOptions::default()).unwrap();
     });
 }

@@ -20,14 +20,14 @@ fn add_twice<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 
 builder_set! {
     /// The firmware's builders in these tests.
-    struct Builders { "add_twice" => add_twice }
+    struct AddTwiceBuilders { "add_twice" => add_twice }
 }
 
 const HOSTINGS: [Hosting; 2] = [Hosting::Threads, Hosting::Pool { os_threads: NonZeroUsize::MIN }];
 
 fn open(hosting: Hosting) -> Device {
     let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, hosting };
-    let mut device = Device::open_sim(options, Builders).expect("64 MiB");
+    let mut device = Device::open_sim(options, AddTwiceBuilders).expect("64 MiB");
     device.register_library().expect("an empty table");
     device
 }
@@ -56,7 +56,7 @@ fn both_variants_compute_and_report() {
     }
 }
 
-/// What a run leaves behind does not show in the next one of the same graph, in whatever way it is run between.
+/// What a run leaves does not show in the next one of the same graph, in whatever way it is run between.
 #[test]
 fn a_graph_runs_again_and_again() {
     for hosting in HOSTINGS {

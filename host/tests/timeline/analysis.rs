@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 use pto_host::timeline::analysis::{Analysis, AnalysisError, KindTime, Link, NoWork};
-use pto_host::timeline::{EndFault, Limit, Moments, Names, Task, Trace};
+use pto_host::timeline::{EndFault, Limit, Moments, RowNames, Task, Trace};
 
 use crate::hand::{self, edge, task, three_tasks};
 
@@ -109,13 +109,13 @@ fn the_chain_of_three_tasks_is_the_whole_run() {
 #[test]
 fn waits_say_what_for_and_whether_a_core_was_idle() {
     let waits = analysis(&three_tasks()).waits;
-    let told: Vec<_> = waits
+    let found: Vec<_> = waits
         .iter()
         .map(|wait| {
             (wait.task, wait.wait_ns, wait.dispatching_ns, wait.idle_core_ns, wait.starting_ns)
         })
         .collect();
-    assert_eq!(told, [(2, 30, 20, 20, 10), (0, 20, 10, 10, 10), (1, 20, 10, 10, 10)]);
+    assert_eq!(found, [(2, 30, 20, 20, 10), (0, 20, 10, 10, 10), (1, 20, 10, 10, 10)]);
     assert_eq!((waits[0].core.as_str(), waits[0].kernel.as_str()), ("aic 0", "matmul"));
 }
 
@@ -140,7 +140,7 @@ fn a_program_is_bound_by_its_commands_or_by_the_host() {
             command(3, CoreKind::AIV, 2, [800, 1000]),
         ],
         end_ns: 1000,
-        names: Some(Names { kinds, rows }),
+        names: Some(RowNames { kinds, rows }),
         ..Trace::default()
     };
     let limit = |trace: &Trace| {
@@ -171,7 +171,7 @@ fn statistics_per_kernel() {
 
 /// One AIV; the second task is published long after the first has finished.
 #[test]
-fn a_slow_builder_is_told_apart_from_dependencies() {
+fn a_slow_builder_is_distinguished_from_dependencies() {
     let mut trace = three_tasks();
     trace.tasks = vec![
         task(CoreKind::AIV, 1, [50, 50, 50, 50, 80, 80]),
@@ -187,7 +187,7 @@ fn a_slow_builder_is_told_apart_from_dependencies() {
     assert_eq!((found.graph_ns, found.chain.building_ns, found.chain.running_ns), (160, 130, 30));
 }
 
-/// The next task is staged while the core is busy: nobody waits, and nothing is counted twice.
+/// The next task is staged while the core is busy: no core waits, and nothing is counted twice.
 #[test]
 fn a_task_staged_on_a_busy_core_is_not_a_staged_core() {
     let mut trace = three_tasks();
@@ -206,7 +206,7 @@ fn a_task_staged_on_a_busy_core_is_not_a_staged_core() {
 }
 
 #[test]
-fn a_ready_task_beside_an_unseen_end_is_overhead() {
+fn a_ready_task_while_an_end_is_unseen_is_overhead() {
     let mut trace = three_tasks();
     trace.cores = vec![CoreKind::AIV];
     trace.end_ns = 200;

@@ -93,7 +93,7 @@ fn a_trace_of_another_version_is_refused_with_both() {
 }
 
 #[test]
-fn a_trace_that_contradicts_itself_is_refused_with_the_place() {
+fn a_trace_that_contradicts_itself_is_refused_with_the_position() {
     type Change = fn(&mut Value);
     let cases: [(&str, Change); 8] = [
         ("0 -> 3 leaves the 3 tasks", |pto| pto["edges"] = vec![0, 3].into()),

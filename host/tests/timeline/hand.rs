@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_abi::CoreKind;
 use pto_abi::trace::TraceOwner;
-use pto_host::timeline::{Edge, Lane, Moments, Task, Trace};
+use pto_host::timeline::{Edge, Moments, RingCounts, Task, Trace};
 
 /// A task on a core: published, ready, dispatched, started, finished, completed.
 pub(crate) fn task(kind: CoreKind, core: u32, moments: [u64; 6]) -> Task {
@@ -27,7 +27,7 @@ pub(crate) fn edge(producer: u32, consumer: u32) -> Edge {
     Edge { producer, consumer }
 }
 
-/// One AIC, two AIV. Task 0 and 1 on the AIV, task 2 on the AIC behind task 0.
+/// One AIC, two AIV. Task 0 and 1 on the AIV, task 2 on the AIC after task 0.
 ///
 /// ```text
 ///         0   10  20      60        120 130  150 160  200 210
@@ -36,7 +36,7 @@ pub(crate) fn edge(producer: u32, consumer: u32) -> Edge {
 /// aic 0                                r    d    [ task 2 ] c
 /// ```
 pub(crate) fn three_tasks() -> Trace {
-    let lane = Lane { owner: TraceOwner::Instance(1), read: 9, dropped: 0 };
+    let lane = RingCounts { owner: TraceOwner::Instance(1), read: 9, dropped: 0 };
     Trace {
         run: BTreeMap::from([("example".to_owned(), "by \"hand\"".to_owned())]),
         cores: vec![CoreKind::AIC, CoreKind::AIV, CoreKind::AIV],

@@ -78,7 +78,7 @@ fn many_facts_take_several_lines_of_a_picture() {
 }
 
 #[test]
-fn the_page_is_one_file_and_asks_nobody() {
+fn the_page_is_one_file_and_loads_nothing() {
     let mut trace = three_tasks();
     trace.kernels.insert(0, "</script><script>alert(1)</script>".to_owned());
     trace.run.insert("example".to_owned(), "<b>@DATA@</b>".to_owned());

@@ -8,7 +8,7 @@
 //! ```text
 //! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs after
 //! ```
-//! The host writes the words of such a builder (`host/src/stitch/beside_words.rs`) to the memory of the device, and the orchestration words of the launch have their address
+//! The host writes the words of such a builder (`host/src/stitch/builder_words.rs`) to the memory of the device, and the orchestration words of the launch have their address
 //! ([`orch::BUILDER`]).
 
 use std::cell::RefCell;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_host::timeline::{Analysis, Bound, Comparison, Limit, Trace, report};
+use pto_host::timeline::{Analysis, Bottleneck, Comparison, Limit, Trace, report};
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
@@ -55,7 +55,9 @@ impl<'p> Analysed<'p> {
             // The rows of a program are streams, and what bounds it has the name of its commands.
             let bound = match &trace.names {
                 Some(_) => json!(Limit::of(trace, analysis).map(|limit| limit.name)),
-                None => json!(Bound::of(&analysis.chain, &analysis.bounds).map(|(bound, _)| bound)),
+                None => {
+                    json!(Bottleneck::of(&analysis.chain, &analysis.bounds).map(|(bound, _)| bound))
+                }
             };
             json!({
                 "run": trace.run,

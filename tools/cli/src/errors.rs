@@ -10,7 +10,7 @@ use pto_abi::{CoreKind, Fault, TaskId};
 use pto_host::FaultReport;
 use pto_host::fw::ImageError;
 use pto_host::group::GroupError;
-use pto_host::session::Cause;
+use pto_host::session::FailureCause;
 use pto_host::timeline::Trace;
 use pto_host::virtual_time::VirtualReport;
 use pto_host::workloads::plan::RunFault;
@@ -334,12 +334,14 @@ impl From<pto_host::SessionError> for Failure {
             E::Device(cause) => Self::faulted_by(&error, cause),
             E::Failed(failed) | E::Stopped { cause: failed, .. } => match &failed.cause {
                 // No run was begun.
-                Cause::Device(cause)
+                FailureCause::Device(cause)
                     if matches!(**cause, pto_host::Error::TracesNothing { .. }) =>
                 {
                     Self::usage(error)
                 }
-                Cause::Device(cause) | Cause::Interrupted(cause) => Self::faulted_by(&error, cause),
+                FailureCause::Device(cause) | FailureCause::Interrupted(cause) => {
+                    Self::faulted_by(&error, cause)
+                }
                 _ => Self::faulted(error),
             },
             _ => Self::faulted(error),

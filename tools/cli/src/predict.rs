@@ -2,7 +2,7 @@
 
 use pto_abi::RuntimeVariant;
 use pto_examples::host::{Inputs, Params, Prepared};
-use pto_host::timeline::Bound;
+use pto_host::timeline::Bottleneck;
 use pto_host::virtual_time::{KindReport, VirtualOptions, VirtualReport};
 use pto_host::{DeviceOptions, Hosting, RunOptions};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) struct Prediction {
 }
 
 /// What may bound a run, and which part of its time it takes at least.
-type Share = (Bound, f64);
+type Share = (Bottleneck, f64);
 
 /// Runs the work once more, in virtual time, on as many cores.
 pub(crate) fn predict(
@@ -75,13 +75,13 @@ impl Prediction {
         let cores = report.kinds.iter().map(|kind| kind.work_bound_ns()).max().unwrap_or(0);
         let start_up = report.kinds.iter().map(start_up_ns).max().unwrap_or(0);
         let mut shares = vec![
-            (Bound::Schedulers, worked(schedulers)),
-            (Bound::Cores, share(cores)),
-            (Bound::CriticalPath, share(report.critical_path_ns)),
-            (Bound::StartUp, share(start_up)),
+            (Bottleneck::Schedulers, worked(schedulers)),
+            (Bottleneck::Cores, share(cores)),
+            (Bottleneck::CriticalPath, share(report.critical_path_ns)),
+            (Bottleneck::StartUp, share(start_up)),
         ];
         if self.builders > 0 {
-            shares.insert(0, (Bound::Builder, worked(builders)));
+            shares.insert(0, (Bottleneck::Builder, worked(builders)));
         }
         shares.sort_by(|one, other| other.1.total_cmp(&one.1));
         shares
@@ -107,16 +107,17 @@ impl Prediction {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let shares = self.shares();
-        let of = |wanted: Bound| shares.iter().find(|(by, _)| *by == wanted).map(|share| share.1);
+        let of =
+            |wanted: Bottleneck| shares.iter().find(|(by, _)| *by == wanted).map(|share| share.1);
         json!({
             "profile": self.options.profile.name,
             "makespan_ns": self.report.makespan_ns,
             "bound_by": shares.first().map(|(by, _)| by),
-            "builder": of(Bound::Builder),
-            "schedulers": of(Bound::Schedulers),
-            "cores": of(Bound::Cores),
-            "critical_path": of(Bound::CriticalPath),
-            "start_up": of(Bound::StartUp),
+            "builder": of(Bottleneck::Builder),
+            "schedulers": of(Bottleneck::Schedulers),
+            "cores": of(Bottleneck::Cores),
+            "critical_path": of(Bottleneck::CriticalPath),
+            "start_up": of(Bottleneck::StartUp),
         })
     }
 }

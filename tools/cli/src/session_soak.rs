@@ -58,7 +58,14 @@ fn share(args: &SoakArgs, job: &mut RankJob) -> Result<Exit, Failure> {
 
 fn tally(report: &SoakReport) -> Tally {
     Tally {
-        counts: [report.seeds, report.commands, report.launches, report.told, report.virtual_ns, 0],
+        counts: [
+            report.seeds,
+            report.commands,
+            report.launches,
+            report.failed_streams,
+            report.virtual_ns,
+            0,
+        ],
         hash: report.hash,
         failed: report.failures.iter().map(|failed| failed.seed).collect(),
     }
@@ -89,7 +96,7 @@ fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
         ("seeds", report.seeds),
         ("commands", report.commands),
         ("starts of the firmware", report.launches),
-        ("streams that got a failure", report.told),
+        ("streams that reported a failure", report.failed_streams),
         ("failures", report.failures.len() as u64),
     ];
     let mut rows: Vec<_> =
@@ -110,7 +117,7 @@ fn as_json(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> Value {
         "seeds": report.seeds,
         "commands": report.commands,
         "firmware_starts": report.launches,
-        "streams_told": report.told,
+        "streams_told": report.failed_streams,
         "virtual_ns": report.virtual_ns,
         "hash": format!("{:016x}", report.hash),
         "wall_ns": u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),

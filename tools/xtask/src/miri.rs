@@ -56,7 +56,7 @@ const UNITS: &[Units] = &[
             // It asks for the CPU time of a thread, which miri does not know.
             "an_idle_service_uses_no_cpu_and_wakes_up",
             // A kernel takes longer here than the limits of its session allow.
-            "a_ring_is_read_from_one_place",
+            "a_ring_is_read_through_one_slot",
             // They wait until a folder is on the disk (`fsync`), which miri does for files only.
             "fw::tests::a_flash",
             "fw::tests::a_full_disk",

@@ -41,7 +41,7 @@ const ACL_PROGRAMS: [&str; 4] = [
 /// a child of fork, which it refuses.
 const NOT_FOR_THE_SANITIZER_IN_C: [&str; 2] = [
     "a_builder_that_follows_an_address_of_the_device",
-    "a_child_of_fork_is_told_and_works_on_its_own",
+    "a_child_of_fork_gets_errors_and_works_on_its_own",
 ];
 /// Tests of sessions that the sanitizer does not run: campaigns, makespans and overlaps are of virtual time, on one thread; failures wait for
 /// time-outs; two read and write memory on purpose while a command of the session does.
@@ -53,8 +53,8 @@ const NOT_FOR_THE_SANITIZER: [&str; 9] = [
     "mixtures_take_no_longer_than_one_program_after_the_other",
     "two_stitched_programs_of_any_kinds_take_what_one_takes",
     "failures",
-    "makes_progress_without_anybody_who_waits",
-    "a_value_is_waited_for_whoever_writes_it",
+    "makes_progress_without_a_thread_that_waits",
+    "a_value_of_any_writer_is_waited_for",
 ];
 /// Tests of the field's programs that the sanitizer does not run: mistakes end in signals, which it takes for its own; the kernels of a
 /// meeting that is refused go on without it, and read what the others write; it does not see the kernels of the emulated machine.

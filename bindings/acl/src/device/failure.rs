@@ -1,7 +1,7 @@
 //! Maps errors of a session to codes of the interface.
 
 use pto_host::SessionError;
-use pto_host::session::{Cause, CommandFailure};
+use pto_host::session::{CommandFailure, FailureCause};
 use pto_host::stitch::StitchError;
 
 use crate::common::codes;
@@ -71,17 +71,17 @@ fn of_device(error: &pto_host::Error) -> i32 {
 
 /// The code of a command that failed.
 fn of_command(failure: &CommandFailure) -> Refusal {
-    if let Cause::HostFunction(text) = &failure.cause
+    if let FailureCause::HostFunction(text) = &failure.cause
         && let Some(own) = text.strip_prefix(MARK)
         && let Some((code, text)) = own.split_once(' ')
     {
         return Refusal::new(code.parse().unwrap_or(codes::INTERNAL), text);
     }
     let code = match &failure.cause {
-        Cause::Device(_) if is_timeout(failure) => codes::AICORE_TIMEOUT,
-        Cause::Device(_) | Cause::Interrupted(_) => codes::AICORE_EXCEPTION,
-        Cause::Deadlock(_) | Cause::TimedOut(_) => codes::WAIT_TIMEOUT,
-        Cause::Memory(_) => codes::BAD_VALUE,
+        FailureCause::Device(_) if is_timeout(failure) => codes::AICORE_TIMEOUT,
+        FailureCause::Device(_) | FailureCause::Interrupted(_) => codes::AICORE_EXCEPTION,
+        FailureCause::Deadlock(_) | FailureCause::TimedOut(_) => codes::WAIT_TIMEOUT,
+        FailureCause::Memory(_) => codes::BAD_VALUE,
         _ => codes::INTERNAL,
     };
     Refusal::new(code, failure.to_string())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pto_host::abi::CoreKind;
-use pto_host::timeline::{Edge, Moments, Names, Task, Trace, file};
+use pto_host::timeline::{Edge, Moments, RowNames, Task, Trace, file};
 use pto_host::whole_file::write_whole;
 
 use super::profile::Record;
@@ -44,7 +44,7 @@ struct Draft {
 }
 
 fn trace(record: &Record, calls: &CallSpans, asked: &str) -> Trace {
-    let names = Names { kinds: vec!["host".to_owned(), "stream".to_owned()], rows: Vec::new() };
+    let names = RowNames { kinds: vec!["host".to_owned(), "stream".to_owned()], rows: Vec::new() };
     let trace = Trace { names: Some(names), ..Trace::default() };
     let mut draft = Draft { trace, rows: Vec::new(), funcs: BTreeMap::new() };
     draft.say(record, calls, asked);

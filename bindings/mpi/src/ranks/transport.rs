@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ranks::exchange::{Numbers, RankExchange};
-use crate::ranks::group::{Completion, Place, ByteRange, Transfer, TransferError, Transport};
+use crate::ranks::exchange::{RankExchange, Numbers};
+use crate::ranks::group::{Completion, RankLocation, ByteRange, Transfer, TransferError, Transport};
 use crate::ranks::idle::{backoff, pause};
 use crate::ranks::launcher;
 use crate::ranks::processes::ProcessId;
@@ -25,7 +25,7 @@ const REASON: Duration = Duration::from_millis(200);
 
 /// Ranks that talk over a wire.
 pub(crate) struct WireTransport<W: Wire> {
-    place: Place,
+    location: RankLocation,
     inner: Mutex<TransportState<W>>,
 }
 
@@ -65,14 +65,14 @@ impl<W: Wire> WireTransport<W> {
             pause(&mut backoff);
         }
         let ranks_per_node = exchange.ranks().most_on_one_host();
-        let place = Place {
+        let location = RankLocation {
             rank: numbers.rank,
             size: numbers.ranks,
             host: host.to_owned(),
             ranks_per_node,
         };
         let inner = TransportState { exchange, round: 0, asked_to_end: None, is_meeting: false };
-        Ok(Self { place, inner: Mutex::new(inner) })
+        Ok(Self { location, inner: Mutex::new(inner) })
     }
 
     fn inner(&self) -> MutexGuard<'_, TransportState<W>> {
@@ -126,8 +126,8 @@ impl<W: Wire> TransportState<W> {
 }
 
 impl<W: Wire> Transport for WireTransport<W> {
-    fn place(&self) -> Place {
-        self.place.clone()
+    fn location(&self) -> RankLocation {
+        self.location.clone()
     }
 
     fn map(&self, id: u32, memory: ByteRange) -> Result<(), TransferError> {

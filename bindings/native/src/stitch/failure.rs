@@ -1,6 +1,6 @@
 //! What can go wrong with programs, sessions and tensors, for other languages: the same sentences as in Rust, without its calls.
 
-use pto_host::session::{Cause, SessionError};
+use pto_host::session::{FailureCause, SessionError};
 use pto_host::stitch::StitchError;
 use pto_host::workloads::program::ProgramError;
 
@@ -26,7 +26,7 @@ fn kind_of(error: &SessionError) -> FailureKind {
     match error {
         SessionError::Device(error) => crate::failure::kind_of(error),
         SessionError::Failed(failure) => match &failure.cause {
-            Cause::Device(error) => crate::failure::kind_of(error),
+            FailureCause::Device(error) => crate::failure::kind_of(error),
             _ => FailureKind::COMMAND_FAILED,
         },
         SessionError::Stopped { .. } => FailureKind::STREAM_STOPPED,

@@ -2,17 +2,17 @@
 
 use pto_graph::group::Reduction;
 
-use super::setting::{Call, MOST, Setting, What};
+use super::setting::{Call, CallKind, MOST, Setting};
 
-/// The tensors of all ranks: for each rank the first, the second, and the place of each call's put.
+/// The tensors of all ranks: for each rank the first, the second, and the target of each call's put.
 pub(super) type Tensors = Vec<Vec<Vec<i32>>>;
 
 /// What they are before the run.
 pub(super) fn before(setting: &Setting) -> Tensors {
     let tensors = 2 + setting.calls.len();
     let value = |rank: u32, tensor: usize, at: usize| {
-        let place = u64::from(rank) * 7919 + at as u64 * 31 + tensor as u64 * 977;
-        i32::try_from((setting.seed ^ place) % 23).unwrap_or(0) - 11
+        let index = u64::from(rank) * 7919 + at as u64 * 31 + tensor as u64 * 977;
+        i32::try_from((setting.seed ^ index) % 23).unwrap_or(0) - 11
     };
     let tensor = |rank, of| (0..MOST).map(|at| value(rank, of, at)).collect();
     (0..setting.ranks).map(|rank| (0..tensors).map(|of| tensor(rank, of)).collect()).collect()
@@ -36,17 +36,17 @@ fn step(tensors: &mut Tensors, at: usize, call: &Call) {
     for rank in 0..ranks {
         let before = (rank + ranks - 1) % ranks;
         match call.what {
-            What::BROADCAST => set(rank, 0, &firsts[call.root as usize]),
-            What::REDUCE | What::ALL_REDUCE | What::SCATTER_GATHER => {
+            CallKind::BROADCAST => set(rank, 0, &firsts[call.root as usize]),
+            CallKind::REDUCE | CallKind::ALL_REDUCE | CallKind::SCATTER_GATHER => {
                 set(rank, 0, &reduced(&firsts, call.reduction));
             }
-            What::ALL_TO_ALL => {
+            CallKind::ALL_TO_ALL => {
                 let part = n / ranks;
                 let of = |from: &Vec<i32>| from[rank * part..(rank + 1) * part].to_vec();
                 set(rank, 1, &firsts.iter().flat_map(of).collect::<Vec<_>>());
             }
-            What::PUT => set(rank, 2 + at, &firsts[before]),
-            What::SEND => set(rank, 1, &firsts[before]),
+            CallKind::PUT => set(rank, 2 + at, &firsts[before]),
+            CallKind::SEND => set(rank, 1, &firsts[before]),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Runs without computation that follow whose values each element has: right collectives are found right, and a transfer that is left out is named.
 
-use super::program::{self, Programs, TENSOR_BYTES};
-use super::setting::{Call, Setting, Trouble, What};
+use super::program::{self, SoakPrograms, TENSOR_BYTES};
+use super::setting::{Call, CallKind, Setting, Trouble};
 use super::tried;
 use crate::group::error::GroupError;
 use crate::group::ranks::{Group, GroupOptions};
@@ -19,7 +19,7 @@ fn run(setting: &Setting, left_out: Option<u64>) -> Result<(ContributionReport, 
     let options = GroupOptions { device, ..GroupOptions::default() };
     let faults = NetFaults { left_out, ..NetFaults::default() };
     let network = (setting.network, faults);
-    let mut group = Group::open_virtual(setting.ranks, &options, network, Programs)?;
+    let mut group = Group::open_virtual(setting.ranks, &options, network, SoakPrograms)?;
     group.window((2 + setting.calls.len() as u64) * TENSOR_BYTES)?;
     let words = |rank| program::words(setting, rank, false);
     let report = group.run(&program::work(&words), &tried::options(setting))?;
@@ -41,7 +41,7 @@ fn collectives_of_the_campaign_leave_the_values_of_the_right_ranks() {
     assert!(calls > 400 && elements > 20_000, "{calls} calls, {elements} elements");
 }
 
-fn one_call(ranks: u32, what: What, algorithm: Algorithm) -> Setting {
+fn one_call(ranks: u32, what: CallKind, algorithm: Algorithm) -> Setting {
     let call = Call {
         what,
         reduction: Reduction::SUM,
@@ -68,8 +68,13 @@ fn whichever_transfer_is_left_out_is_missed() {
         Algorithm::TWO_LEVEL,
         Algorithm::DOUBLING,
     ];
-    let whats =
-        [What::BROADCAST, What::REDUCE, What::ALL_REDUCE, What::SCATTER_GATHER, What::ALL_TO_ALL];
+    let whats = [
+        CallKind::BROADCAST,
+        CallKind::REDUCE,
+        CallKind::ALL_REDUCE,
+        CallKind::SCATTER_GATHER,
+        CallKind::ALL_TO_ALL,
+    ];
     for what in whats {
         for algorithm in algorithms {
             let setting = one_call(4, what, algorithm);
@@ -90,19 +95,19 @@ fn whichever_transfer_is_left_out_is_missed() {
 #[test]
 fn the_rank_whose_value_is_missing_and_the_elements_are_named() {
     // Of a ring of two, the first transfer is half of what a rank has to the other one.
-    let (report, _) = run(&one_call(2, What::ALL_REDUCE, Algorithm::RING), Some(0)).unwrap();
-    let told: Vec<String> = report.found.iter().map(ToString::to_string).collect();
+    let (report, _) = run(&one_call(2, CallKind::ALL_REDUCE, Algorithm::RING), Some(0)).unwrap();
+    let texts: Vec<String> = report.found.iter().map(ToString::to_string).collect();
     assert_eq!(report.calls, 2);
-    assert_eq!(told.len(), 2, "the other rank gets the half back: {told:?}");
+    assert_eq!(texts.len(), 2, "the other rank gets the half back: {texts:?}");
     let missing: Vec<_> = report.found.iter().map(|found| (found.rank, found.elements)).collect();
     assert!(
         missing == [(0, (0, 12)), (1, (0, 12))] || missing == [(0, (12, 12)), (1, (12, 12))],
-        "{told:?}"
+        "{texts:?}"
     );
-    let told_of = |rank: u32| format!("have no value of rank {rank}");
+    let missing_of = |rank: u32| format!("have no value of rank {rank}");
     assert!(
-        told.iter().all(|text| text.contains(&told_of(0)) || text.contains(&told_of(1))),
-        "{told:?}"
+        texts.iter().all(|text| text.contains(&missing_of(0)) || text.contains(&missing_of(1))),
+        "{texts:?}"
     );
-    assert!(told[0].starts_with("rank 0: all_reduce (call 1): elements "), "{told:?}");
+    assert!(texts[0].starts_with("rank 0: all_reduce (call 1): elements "), "{texts:?}");
 }

@@ -29,17 +29,17 @@ use pto_sim_shim::virtual_time::campaign::in_turns;
 /// What was wrong.
 pub fn replay(seed: u64) -> Result<(String, SoakReport), FailedSeed> {
     let setting = setting::Setting::drawn(seed);
-    let told = setting.to_string();
+    let text = setting.to_string();
     match tried::try_setting(&setting) {
-        Ok(report) => Ok((told, report)),
-        Err(what) => Err(FailedSeed { seed, setting: told, what }),
+        Ok(report) => Ok((text, report)),
+        Err(what) => Err(FailedSeed { seed, setting: text, what }),
     }
 }
 
 /// Seeds that a thread takes at once.
 const SEEDS_A_TURN: u64 = 16;
 
-/// Runs the seeds on so many threads, and stops at the first failure. `progress` is told now and then how many are done, and says
+/// Runs the seeds on so many threads, and stops at the first failure. `progress` is called now and then with the number that is done, and says
 /// whether to go on. What was tried is the first [`SoakReport::seeds`] of them, each completely, unless one failed.
 pub fn soak(
     seeds: Range<u64>,
@@ -72,9 +72,9 @@ mod tests {
     use std::num::NonZeroUsize;
     use std::ops::ControlFlow;
 
-    /// A rank with another size takes another algorithm, and nobody meets its transfers: the ranks are told all the same.
+    /// A rank with another size takes another algorithm, and its transfers meet none: the difference is reported all the same.
     #[test]
-    fn a_rank_whose_transfers_nobody_meets_is_told() {
+    fn a_rank_whose_transfers_meet_none_is_reported() {
         let report = soak(5401..5402, NonZeroUsize::MIN, |_| ControlFlow::Continue(()));
         assert!(report.failures.is_empty() && report.faulted == 1, "{}", report.failures[0]);
     }

@@ -1,24 +1,24 @@
 //! The program of a campaign: the calls that its words say, on tensors in window 0.
 //!
-//! The window has two tensors, and a place for each put: the first tensor is what the calls work on.
+//! The window has two tensors, and a slot for each put: the first tensor is what the calls work on.
 
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
-use super::setting::{Call, MOST, Setting, Trouble, What};
+use super::setting::{Call, CallKind, MOST, Setting, Trouble};
 use crate::group::ranks::GroupWork;
 
 /// Bytes of a tensor.
 pub(super) const TENSOR_BYTES: u64 = 4 * MOST as u64;
 /// Words of a call.
 const WORDS: usize = 7;
-/// What the builder of a rank does beside its calls.
+/// What the builder of a rank does besides its calls.
 const COMES: u64 = 0;
 const NEVER_COMES: u64 = 1;
 const FAILS: u64 = 2;
 
 builder_set! {
-    pub(super) struct Programs {}
+    pub(super) struct SoakPrograms {}
     stream { "soak" => build }
 }
 
@@ -76,7 +76,7 @@ fn read(words: [u64; WORDS]) -> Result<Call, BuildError> {
     let wrong = || BuildError::Failed(2);
     let byte = |word: u64| u8::try_from(word).map_err(|_| wrong());
     Ok(Call {
-        what: What::try_from(byte(what)?).map_err(|_| wrong())?,
+        what: CallKind::try_from(byte(what)?).map_err(|_| wrong())?,
         reduction: Reduction::try_from(byte(reduction)?).map_err(|_| wrong())?,
         algorithm: Algorithm::try_from(byte(algorithm)?).map_err(|_| wrong())?,
         order: Order::try_from(byte(order)?).map_err(|_| wrong())?,
@@ -97,30 +97,30 @@ fn make<G: StreamBuilder>(
     let count = [u32::try_from(call.elements).map_err(|_| BuildError::Failed(3))?];
     let tensor =
         |at: u64| TensorView::dense(window.at(at * TENSOR_BYTES), ElementType::I32, &count);
-    let (first, second, place) = (tensor(0), tensor(1), 2 + u64::from(at));
+    let (first, second, slot) = (tensor(0), tensor(1), 2 + u64::from(at));
     let options =
         Options { algorithm: call.algorithm, order: call.order, tile_bytes: call.tile_bytes };
     let (next, before) =
         ((comm.rank() + 1) % comm.size(), (comm.rank() + comm.size() - 1) % comm.size());
     match call.what {
-        What::BROADCAST => comm.broadcast(stream, &first, call.root, &options)?,
-        What::REDUCE => {
+        CallKind::BROADCAST => comm.broadcast(stream, &first, call.root, &options)?,
+        CallKind::REDUCE => {
             comm.reduce(stream, &first, (call.root, call.reduction), &options)?;
             comm.broadcast(stream, &first, call.root, &options)?;
         }
-        What::ALL_REDUCE => comm.all_reduce(stream, &first, call.reduction, &options)?,
-        What::SCATTER_GATHER => {
+        CallKind::ALL_REDUCE => comm.all_reduce(stream, &first, call.reduction, &options)?,
+        CallKind::SCATTER_GATHER => {
             comm.reduce_scatter(stream, &first, call.reduction, &options)?;
             comm.all_gather(stream, &first, &options)?;
         }
-        What::ALL_TO_ALL => comm.all_to_all(stream, (&first, &second), &options)?,
-        What::PUT => {
+        CallKind::ALL_TO_ALL => comm.all_to_all(stream, (&first, &second), &options)?,
+        CallKind::PUT => {
             let signal = Signal { slot: at, value: 1 };
-            let remote = RemotePlace { rank: next, window: 0, offset: place * TENSOR_BYTES };
+            let remote = RemotePlace { rank: next, window: 0, offset: slot * TENSOR_BYTES };
             comm.put(stream, &first, remote, Some(signal))?;
-            comm.wait(stream, signal, &tensor(place))?;
+            comm.wait(stream, signal, &tensor(slot))?;
         }
-        What::SEND => {
+        CallKind::SEND => {
             comm.send(stream, &first, next, at)?;
             comm.receive(stream, &second, before, at)?;
         }

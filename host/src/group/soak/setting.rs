@@ -13,7 +13,7 @@ pub(super) const MOST: usize = 160;
 /// One call of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    pub(super) what: What,
+    pub(super) what: CallKind,
     pub(super) reduction: Reduction,
     pub(super) algorithm: Algorithm,
     pub(super) order: Order,
@@ -24,7 +24,7 @@ pub(super) struct Call {
 
 pto_abi::closed_set! {
     /// What a call does.
-    pub struct What(u8) {
+    pub struct CallKind(u8) {
         /// From the root.
         BROADCAST = 0, "broadcast";
         /// And a broadcast from the root, so that what all ranks have is defined.
@@ -35,7 +35,7 @@ pto_abi::closed_set! {
         SCATTER_GATHER = 3, "scatter_gather";
         /// To the second tensor.
         ALL_TO_ALL = 4, "all_to_all";
-        /// To a place of the next rank, with a signal.
+        /// To the next rank's slot for it, with a signal.
         PUT = 5, "put";
         /// To the second tensor of the next rank, by a send and a receive.
         SEND = 6, "send";
@@ -87,7 +87,7 @@ impl Setting {
         let calls: Vec<_> = (0..1 + random.below(4)).map(|_| call(&mut random, ranks)).collect();
         let trouble = match (trouble(&mut random, ranks), calls.last().map(|last| last.what)) {
             // A put of another size is right, and a barrier has none.
-            (Trouble::Differs(_), Some(What::PUT | What::BARRIER)) => Trouble::None,
+            (Trouble::Differs(_), Some(CallKind::PUT | CallKind::BARRIER)) => Trouble::None,
             (drawn, _) => drawn,
         };
         Self {
@@ -126,11 +126,11 @@ fn rank(random: &mut Seeded, ranks: u32) -> u32 {
 
 fn call(random: &mut Seeded, ranks: u32) -> Call {
     let one = |random: &mut Seeded, of: usize| random.below(of);
-    let what = What::ALL[one(random, What::ALL.len())];
+    let what = CallKind::ALL[one(random, CallKind::ALL.len())];
     let elements = 1 + one(random, MOST - 1);
     let size = ranks as usize;
     // An all-to-all has whole parts.
-    let elements = if what == What::ALL_TO_ALL {
+    let elements = if what == CallKind::ALL_TO_ALL {
         size * (1 + elements / size).min(MOST / size)
     } else {
         elements

@@ -5,9 +5,9 @@ use std::time::Duration;
 use pto_abi::Fault;
 
 use super::expected::{Tensors, after, before};
-use super::program::{self, Programs, TENSOR_BYTES};
+use super::program::{self, SoakPrograms, TENSOR_BYTES};
 use super::report::SoakReport;
-use super::setting::{MOST, Setting, Trouble, What};
+use super::setting::{CallKind, MOST, Setting, Trouble};
 use crate::error::Error;
 use crate::group::error::GroupError;
 use crate::group::ranks::{Group, GroupOptions};
@@ -51,7 +51,7 @@ fn open(setting: &Setting) -> Result<Group, GroupError> {
     let device = DeviceOptions { aic: 2, aiv: setting.aiv, gm_bytes: 8 << 20, hosting };
     let options = GroupOptions { device, ..GroupOptions::default() };
     let network = (setting.network, setting.faults());
-    let mut group = Group::open_virtual(setting.ranks, &options, network, Programs)?;
+    let mut group = Group::open_virtual(setting.ranks, &options, network, SoakPrograms)?;
     group.window((2 + setting.calls.len() as u64) * TENSOR_BYTES)?;
     Ok(group)
 }
@@ -109,13 +109,15 @@ fn compare(group: &Group, expected: &Tensors) -> Result<(), String> {
 /// A run has failed: with what its trouble must give, and nothing else.
 fn judge(setting: &Setting, error: &GroupError) -> Result<(), String> {
     let GroupError::Failed { failures } = error else { return Err(error.to_string()) };
-    let Some(first) = failures.first() else { return Err("nobody says why it failed".to_owned()) };
+    let Some(first) = failures.first() else {
+        return Err("no rank reports why it failed".to_owned());
+    };
     let is_right = match setting.trouble {
         Trouble::Lost(_) => matches!(first.transfer, Some(TransferError::Lost { .. })),
         Trouble::Dies(rank, _) | Trouble::Fails(rank) => first.rank == rank,
-        // A signal may come from anywhere: that nobody sends it any more is told by the stall budget.
+        // A signal may come from any rank: only the stall budget ends the wait for one that is never sent.
         Trouble::NeverComes(rank) => {
-            let waits = setting.calls.iter().any(|call| call.what == What::PUT);
+            let waits = setting.calls.iter().any(|call| call.what == CallKind::PUT);
             names(first.transfer.as_ref(), rank) || waits && is_stall(&first.error)
         }
         Trouble::Differs(rank) => first.rank == rank || names(first.transfer.as_ref(), rank),

@@ -1,7 +1,7 @@
 //! Random programs over streams, events, words, barriers, copies, reductions, recordings and functions of the host, whose results are
 //! those of a reference that does everything in the order of the submissions.
 //!
-//! Each stream has a buffer of its own. What a stream reads of another one's buffer it reads behind that one's last command, and that
+//! Each stream has a buffer of its own. A stream reads another one's buffer after that one's last command, and that
 //! one waits until it was read. So every order that the waits allow gives the results of the reference.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use pto_abi::session::ValueTest;
 use pto_aicore_kernels::tile::DType;
 
-use super::outcome::{Outcome, Wrong, mixed, require};
+use super::outcome::{ProgramOutcome, Wrong, mixed, require};
 use crate::buffer::DeviceBuffer;
 use crate::session::choice::Seeded;
 use crate::session::error::SessionError;
@@ -29,7 +29,7 @@ const LENGTHS: [usize; 4] = [16, 16, 16, 4096];
 const STEPS: usize = 12;
 
 /// Runs a program.
-pub(super) fn run(session: &Session, random: &mut Seeded) -> Result<Outcome, Wrong> {
+pub(super) fn run(session: &Session, random: &mut Seeded) -> Result<ProgramOutcome, Wrong> {
     let mut program = Program::new(session, LENGTHS[random.below(LENGTHS.len())])?;
     for _ in 0..STEPS {
         program.step(random)?;
@@ -119,7 +119,7 @@ impl<'s> Program<'s> {
         self.follow(other, one, random)
     }
 
-    /// `waits` goes on behind what `is_before` has done so far.
+    /// `waits` goes on after the present commands of `is_before`.
     fn follow(
         &mut self,
         waits: usize,
@@ -247,7 +247,7 @@ impl<'s> Program<'s> {
         Ok(())
     }
 
-    /// Another stream goes on with the buffer, behind the commands of the one that is closed.
+    /// Another stream goes on with the buffer, after the commands of the one that is closed.
     fn reopen(&mut self, one: usize) -> Result<(), SessionError> {
         let (fresh, event) = (self.session.stream()?, self.session.event()?);
         let last = self.streams[one].record(&event)?;
@@ -265,7 +265,7 @@ impl<'s> Program<'s> {
     }
 
     /// Waits, and compares what came out.
-    fn check(&self) -> Result<Outcome, Wrong> {
+    fn check(&self) -> Result<ProgramOutcome, Wrong> {
         self.session.synchronize_within(LONG)?;
         let mut hash = 0;
         for (stream, buffer) in self.buffers.iter().enumerate() {
@@ -286,7 +286,7 @@ impl<'s> Program<'s> {
             })?;
         }
         let commands = self.closed + self.commands.iter().sum::<u64>();
-        Ok(Outcome { commands, told: 0, hash })
+        Ok(ProgramOutcome { commands, failed_streams: 0, hash })
     }
 }
 

@@ -17,7 +17,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 
-use outcome::{Outcome, Wrong, mixed, require};
+use outcome::{ProgramOutcome, Wrong, mixed, require};
 use setting::Setting;
 
 use super::choice::Seeded;
@@ -38,8 +38,8 @@ pub struct SoakReport {
     pub commands: u64,
     /// How often the firmware came up.
     pub launches: u64,
-    /// Streams that were told a failure or an abort, as was expected of them.
-    pub told: u64,
+    /// Streams that reported a failure or an abort, as was expected of them.
+    pub failed_streams: u64,
     /// Virtual nanoseconds of all sessions.
     pub virtual_ns: u64,
     /// Of what happened: the same seeds have the same hash.
@@ -64,16 +64,16 @@ impl fmt::Display for FailedSeed {
 }
 
 impl SoakReport {
-    fn of(session: &Session, outcomes: &[Outcome]) -> Self {
+    fn of(session: &Session, outcomes: &[ProgramOutcome]) -> Self {
         let virtual_ns = u64::try_from(session.now().as_nanos()).unwrap_or(u64::MAX);
         let launches = session.firmware_starts();
-        let hashes = outcomes.iter().flat_map(|one| [one.commands, one.told, one.hash]);
+        let hashes = outcomes.iter().flat_map(|one| [one.commands, one.failed_streams, one.hash]);
         let words = hashes.chain([virtual_ns, launches]);
         Self {
             seeds: 1,
             commands: outcomes.iter().map(|one| one.commands).sum(),
             launches,
-            told: outcomes.iter().map(|one| one.told).sum(),
+            failed_streams: outcomes.iter().map(|one| one.failed_streams).sum(),
             virtual_ns,
             hash: words.fold(0, |hash, word| mixed(hash ^ word)),
             failures: Vec::new(),
@@ -84,7 +84,7 @@ impl SoakReport {
         self.seeds += other.seeds;
         self.commands += other.commands;
         self.launches += other.launches;
-        self.told += other.told;
+        self.failed_streams += other.failed_streams;
         self.virtual_ns += other.virtual_ns;
         self.hash ^= other.hash;
         self.failures.extend(other.failures);
@@ -141,7 +141,7 @@ fn troubled_twice(seed: u64) -> Result<SoakReport, Wrong> {
     Ok(SoakReport::of(session, &[first, second]))
 }
 
-/// Runs the seeds on so many threads, and stops at the first failure. `progress` is told now and then how many are done, and says
+/// Runs the seeds on so many threads, and stops at the first failure. `progress` is called now and then with the number that is done, and says
 /// whether to go on. What was tried is the first [`SoakReport::seeds`] of them, each completely.
 pub fn soak(
     seeds: Range<u64>,
@@ -184,7 +184,7 @@ mod tests {
         let (one, two) = (run(1), run(2));
         assert!(one.failures.is_empty(), "{}", one.failures[0]);
         assert_eq!(one, two);
-        assert!(one.commands > 48 * 8 && one.told > 0 && one.launches > 48, "{one:?}");
+        assert!(one.commands > 48 * 8 && one.failed_streams > 0 && one.launches > 48, "{one:?}");
     }
 
     /// A ring is full while two streams are made to wait for each other, and one of them stops meanwhile.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_ends_when_it_is_told_to() {
+    fn a_campaign_ends_when_progress_says_so() {
         let report = soak(7..1000, NonZeroUsize::MIN, |_| ControlFlow::Break(()));
         assert_eq!((report.seeds, report.failures), (16, Vec::new()));
     }

@@ -1,14 +1,14 @@
-//! What came of a program, or why it failed.
+//! The result of a program, or why it failed.
 
 use crate::session::error::SessionError;
 
-/// What came of a program.
-pub(super) struct Outcome {
+/// The result of a program.
+pub(super) struct ProgramOutcome {
     /// Commands that were submitted.
     pub(super) commands: u64,
-    /// Streams that were told a failure or an abort.
-    pub(super) told: u64,
-    /// Of what came out.
+    /// Streams that reported a failure or an abort.
+    pub(super) failed_streams: u64,
+    /// A hash of the results.
     pub(super) hash: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What a seed decides beside the program: the device, the session, and what goes wrong on the device.
+//! What a seed decides besides the program: the device, the session, and what goes wrong on the device.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Random programs in which things go wrong: commands fail, waits are not met in time, streams wait in circles, streams and the
+//! Random programs in which things go wrong: commands fail, waits are not met in time, streams wait in cycles, streams and the
 //! session are aborted, and the device has a trouble of its own.
 //!
-//! What must hold whatever happens: every wait ends; a command is over once; a stream is told only what was done to it; after a reset the
+//! What must hold whatever happens: every wait ends; a command is over once; a stream reports only what was done to it; after a reset the
 //! session works as if nothing had been, and all memory is free again.
 
 use std::any::Any;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use pto_abi::GmAddr;
 use pto_abi::session::ValueTest;
 
-use super::outcome::{Outcome, Wrong, mixed, require};
+use super::outcome::{ProgramOutcome, Wrong, mixed, require};
 use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::session::choice::Seeded;
-use crate::session::error::{Cause, CommandFailure, SessionError};
+use crate::session::error::{CommandFailure, FailureCause, SessionError};
 use crate::session::event::Event;
 use crate::session::host_buffer::HostBuffer;
 use crate::session::options::{OnFailure, StreamOptions};
@@ -40,26 +40,26 @@ pub(super) fn run(
     session: &Session,
     random: &mut Seeded,
     is_injected: bool,
-) -> Result<Outcome, Wrong> {
+) -> Result<ProgramOutcome, Wrong> {
     let mut program = Program::new(session, random, is_injected)?;
     for _ in 0..STEPS {
         program.step(random)?;
     }
-    let told = program.check()?;
+    let failed_streams = program.check()?;
     program.check_reset()?;
     let commands = program.closed + program.submitted.iter().sum::<u64>();
-    Ok(Outcome { commands, told, hash: mixed(told) })
+    Ok(ProgramOutcome { commands, failed_streams, hash: mixed(failed_streams) })
 }
 
-/// What may be told of a stream.
+/// The failures that a stream may report.
 #[derive(Clone, Copy, Default)]
 struct Expected {
     /// A failure of a command of its own.
     of_command: bool,
     /// A wait that lasts too long.
     of_time: bool,
-    /// It may be in a circle of waits, together with other streams.
-    of_circle: bool,
+    /// It may be in a cycle of waits, together with other streams.
+    of_cycle: bool,
     /// It was aborted.
     of_abort: bool,
 }
@@ -74,7 +74,7 @@ struct Program<'s> {
     words: DeviceBuffer<u64>,
     large: DeviceBuffer<u8>,
     expected: [Expected; STREAMS],
-    /// A kernel may be at it for too long, which concerns whoever is on the cores.
+    /// A kernel may run for too long, which concerns every stream that has launches on the cores.
     may_fault: bool,
     /// The device may have a trouble of its own.
     is_injected: bool,
@@ -136,7 +136,7 @@ impl<'s> Program<'s> {
             14 => self.fail(at),
             15 => self.spin(at),
             16 => self.wait_long(at, random),
-            17 => return self.circle(at, (at + 1 + random.below(STREAMS - 1)) % STREAMS),
+            17 => return self.deadlock(at, (at + 1 + random.below(STREAMS - 1)) % STREAMS),
             kind @ 18..=19 => {
                 self.abort(at, kind == 18);
                 return Ok(());
@@ -207,7 +207,7 @@ impl<'s> Program<'s> {
         self.streams[at].launch(func::SPIN_AIV, &[FOR_EVER])
     }
 
-    /// A wait that nobody may meet, in a stream that does not wait for ever.
+    /// A wait that no command may meet, in a stream that does not wait for ever.
     fn wait_long(&mut self, at: usize, random: &mut Seeded) -> Result<Submitted, SessionError> {
         let [_, word] = self.words();
         if !self.has_budget(at) {
@@ -217,14 +217,14 @@ impl<'s> Program<'s> {
         match random.below(2) {
             0 => {
                 // The next record may be one that waits for this stream.
-                self.expected[at].of_circle = true;
+                self.expected[at].of_cycle = true;
                 self.streams[at].wait_next(&self.events[random.below(EVENTS)])
             }
             _ => self.streams[at].wait_value(word, ValueTest::EQUAL, 1),
         }
     }
 
-    /// A wait behind a reset would wait for a record that nobody may submit.
+    /// A wait after a reset would wait for a record that no stream may submit.
     fn reset(&self, stream: &Stream, event: &Event) -> Result<Submitted, SessionError> {
         stream.reset(event)?;
         self.record(stream, event)
@@ -244,10 +244,10 @@ impl<'s> Program<'s> {
     }
 
     /// Two streams that wait for each other.
-    fn circle(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
+    fn deadlock(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
         let (first, second) = (self.session.event()?, self.session.event()?);
         for at in [one, other] {
-            self.expected[at].of_circle = true;
+            self.expected[at].of_cycle = true;
             self.expected[at].of_time |= self.has_budget(at);
         }
         let calls = [
@@ -264,7 +264,7 @@ impl<'s> Program<'s> {
         Ok(())
     }
 
-    /// A stream is closed with whatever it has to do, and another one is opened in its place.
+    /// A stream is closed with the commands that it still has, and another one replaces it.
     fn reopen(&mut self, at: usize) -> Result<(), SessionError> {
         self.streams[at] = self.session.stream_with(self.options[at])?;
         self.closed += std::mem::take(&mut self.submitted[at]);
@@ -285,14 +285,14 @@ impl<'s> Program<'s> {
         }
     }
 
-    /// Waits for every stream; how many were told something, which must fit what was done.
+    /// Waits for every stream; how many reported a failure, which must fit what was done.
     fn check(&self) -> Result<u64, Wrong> {
-        let mut told = 0;
+        let mut failed_streams = 0;
         for (at, stream) in self.streams.iter().enumerate() {
             match stream.synchronize() {
                 Ok(()) => {}
                 Err(error) => {
-                    told += 1;
+                    failed_streams += 1;
                     require(self.is_expected(at, &error), || format!("unexpected: {error}"))?;
                 }
             }
@@ -301,7 +301,7 @@ impl<'s> Program<'s> {
                 format!("{} has completed {completed} of {submitted} commands", stream.id())
             })?;
         }
-        Ok(told)
+        Ok(failed_streams)
     }
 
     fn is_expected(&self, at: usize, error: &SessionError) -> bool {
@@ -315,9 +315,9 @@ impl<'s> Program<'s> {
     fn is_due(&self, at: usize, failure: &CommandFailure) -> bool {
         let expected = self.expected[at];
         match failure.cause {
-            Cause::HostFunction(_) => expected.of_command,
-            Cause::TimedOut(_) => expected.of_time || self.has_budget(at),
-            Cause::Deadlock(_) => self.expected.iter().any(|other| other.of_circle),
+            FailureCause::HostFunction(_) => expected.of_command,
+            FailureCause::TimedOut(_) => expected.of_time || self.has_budget(at),
+            FailureCause::Deadlock(_) => self.expected.iter().any(|other| other.of_cycle),
             _ if is_of_device(failure) => self.may_fault || self.is_injected,
             _ => false,
         }
@@ -351,5 +351,5 @@ impl<'s> Program<'s> {
 }
 
 fn is_of_device(failure: &CommandFailure) -> bool {
-    matches!(failure.cause, Cause::Device(_) | Cause::Interrupted(_))
+    matches!(failure.cause, FailureCause::Device(_) | FailureCause::Interrupted(_))
 }

@@ -1,4 +1,4 @@
-//! How a core kind is told in JSON.
+//! The name of a core kind in JSON.
 
 use pto_abi::CoreKind;
 use serde::Serializer;

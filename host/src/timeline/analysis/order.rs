@@ -2,7 +2,7 @@
 
 use crate::timeline::model::Neighbours;
 
-/// Every task behind its producers; `Err`: a task that waits for itself, directly or not.
+/// Every task after its producers; `Err`: a task that waits for itself, directly or not.
 pub(crate) fn topological(
     tasks: usize,
     producers: &Neighbours,

@@ -9,7 +9,7 @@ use super::kind::kind_name;
 use super::time::Times;
 use crate::timeline::model::{Task, Trace};
 
-/// How many waits are told.
+/// How many waits are reported.
 pub(crate) const WORST: usize = 10;
 
 /// The runs of one kernel. Times in nanoseconds.
@@ -100,10 +100,10 @@ pub(crate) fn worst_waits(trace: &Trace, times: &Times) -> Vec<Wait> {
     let mut waits: Vec<_> = waits.filter(|(wait, _)| *wait > 0).collect();
     waits.sort_unstable_by_key(|(wait, slot)| (std::cmp::Reverse(*wait), *slot));
     waits.truncate(WORST);
-    waits.into_iter().filter_map(|(wait, slot)| tell(trace, times, wait, slot)).collect()
+    waits.into_iter().filter_map(|(wait, slot)| wait_of(trace, times, wait, slot)).collect()
 }
 
-fn tell(trace: &Trace, times: &Times, wait_ns: u64, slot: u32) -> Option<Wait> {
+fn wait_of(trace: &Trace, times: &Times, wait_ns: u64, slot: u32) -> Option<Wait> {
     let task = trace.task(slot)?;
     let (ready, started) = (task.at.ready?, task.at.started?);
     let dispatched = task.at.dispatched.unwrap_or(started).clamp(ready, started);

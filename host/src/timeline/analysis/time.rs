@@ -2,7 +2,7 @@
 //!
 //! At an instant, of the cores of one kind, `running` run a kernel; `staged` have been given a task that has
 //! not started; `unseen` have finished, and their scheduler has not seen it; `idle` have nothing. With `ready`
-//! tasks of that kind waiting for a doorbell, `min(ready, idle + unseen)` cores stand idle beside ready work:
+//! tasks of that kind waiting for a doorbell, `min(ready, idle + unseen)` cores are idle while work is ready:
 //! that is scheduler overhead. Each part of a task counts as a task. What is left of `unseen` is polling, what is left of `idle` has no ready work.
 
 use pto_abi::CoreKind;
@@ -24,9 +24,9 @@ pub struct KindTime {
     pub busy_ns: u64,
     /// Core time with a task that was dispatched and had not started.
     pub staged_ns: u64,
-    /// Core time beside a task that was ready and not dispatched.
+    /// Idle core time while a task was ready and not dispatched.
     pub overhead_ns: u64,
-    /// Core time behind a task that had finished, unseen by its scheduler, without ready work.
+    /// Core time after a task had finished, unseen by its scheduler, without ready work.
     pub polling_ns: u64,
     /// Core time without ready work, and why there was none.
     pub no_work: NoWork,
@@ -105,13 +105,13 @@ impl Times {
 #[derive(Clone, Copy)]
 struct Moment {
     at: u64,
-    what: What,
+    what: MomentKind,
     kind: CoreKind,
     core: u32,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum MomentKind {
     Published,
     Ready,
     Dispatched,
@@ -126,22 +126,22 @@ fn moments(trace: &Trace) -> Vec<Moment> {
     let mut moments = Vec::with_capacity(6 * trace.tasks.len());
     let (began, ended) = trace.graph();
     for task in trace.runs().map(|run| run.run) {
-        let mut tell = |at: u64, what, core| {
+        let mut add = |at: u64, what, core| {
             moments.push(Moment { at: at.clamp(began, ended), what, kind: task.kind, core });
         };
         let Some(times) = InOrder::of(task, ended) else {
             // Never dispatched: it may have waited to the end.
-            task.at.published.into_iter().for_each(|at| tell(at, What::Published, u32::MAX));
-            task.at.ready.into_iter().for_each(|at| tell(at, What::Ready, u32::MAX));
+            task.at.published.into_iter().for_each(|at| add(at, MomentKind::Published, u32::MAX));
+            task.at.ready.into_iter().for_each(|at| add(at, MomentKind::Ready, u32::MAX));
             continue;
         };
         let core = task.core.unwrap_or(u32::MAX);
-        tell(times.published, What::Published, core);
-        tell(times.ready, What::Ready, core);
-        tell(times.dispatched, What::Dispatched, core);
-        tell(times.started, What::Started, core);
-        tell(times.finished, What::Finished, core);
-        tell(times.completed, What::Completed, core);
+        add(times.published, MomentKind::Published, core);
+        add(times.ready, MomentKind::Ready, core);
+        add(times.dispatched, MomentKind::Dispatched, core);
+        add(times.started, MomentKind::Started, core);
+        add(times.finished, MomentKind::Finished, core);
+        add(times.completed, MomentKind::Completed, core);
     }
     moments
 }
@@ -264,31 +264,31 @@ impl Sweep {
     fn apply(&mut self, moment: &Moment) {
         let state = &mut self.kinds[moment.kind.index()];
         match moment.what {
-            What::Published => {
+            MomentKind::Published => {
                 state.unpublished -= 1;
                 state.waiting += 1;
             }
-            What::Ready => {
+            MomentKind::Ready => {
                 state.waiting -= 1;
                 state.ready += 1;
             }
-            What::Dispatched => state.ready -= 1,
+            MomentKind::Dispatched => state.ready -= 1,
             _ => {}
         }
         let Some(core) = self.cores.get_mut(moment.core as usize) else { return };
         let before = core.class();
         match moment.what {
-            What::Dispatched => core.staged += 1,
-            What::Started => {
+            MomentKind::Dispatched => core.staged += 1,
+            MomentKind::Started => {
                 core.staged -= 1;
                 core.running += 1;
             }
-            What::Finished => {
+            MomentKind::Finished => {
                 core.running -= 1;
                 core.unseen += 1;
             }
-            What::Completed => core.unseen -= 1,
-            What::Published | What::Ready => {}
+            MomentKind::Completed => core.unseen -= 1,
+            MomentKind::Published | MomentKind::Ready => {}
         }
         state.classes[before as usize] -= 1;
         state.classes[core.class() as usize] += 1;
@@ -303,10 +303,10 @@ impl KindState {
         time.busy_ns += running * span;
         time.staged_ns += staged * span;
         let ready = u64::try_from(self.ready).unwrap_or(0);
-        let beside_ready = ready.min(idle + unseen);
-        time.overhead_ns += beside_ready * span;
+        let idle_with_work = ready.min(idle + unseen);
+        time.overhead_ns += idle_with_work * span;
         let without_work = idle.saturating_sub(ready);
-        let polling = idle + unseen - beside_ready - without_work;
+        let polling = idle + unseen - idle_with_work - without_work;
         time.polling_ns += polling * span;
         let no_work = &mut time.no_work;
         let reason = match (self.waiting > 0, self.unpublished > 0) {
@@ -318,9 +318,9 @@ impl KindState {
         let sum = self.idle_before.last().map_or(0, |last| last.1);
         let is_idle = if idle + unseen > 0 { span } else { 0 };
         self.idle_before.push((end, sum + is_idle));
-        if beside_ready > 0 {
+        if idle_with_work > 0 {
             time.overhead_span_ns += span;
         }
-        beside_ready > 0
+        idle_with_work > 0
     }
 }

@@ -21,8 +21,8 @@ pub use task::GraphTask;
 
 /// Tasks of a graph that is drawn, at most.
 pub const MAX_DRAWN_TASKS: usize = 3_000;
-/// Tasks, and places where edges cross a layer, at most.
-pub const MAX_DRAWN_PLACES: usize = 60_000;
+/// Nodes of a layout, at most: tasks, and points where edges cross a layer.
+pub const MAX_DRAWN_NODES: usize = 60_000;
 
 /// A graph of tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,17 +33,17 @@ pub struct Graph {
     pub tasks: Vec<GraphTask>,
     /// The kernel of each func id.
     pub kernels: BTreeMap<u16, String>,
-    /// The edges; both ends are places in `tasks`.
+    /// The edges; both ends are indices into `tasks`.
     pub edges: Vec<Edge>,
 }
 
 /// Why a graph is not drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Nobody could read it.
+    /// It is too large to read.
     #[error(
         "a graph of {tasks} tasks and {edges} edges is too large for a picture, which has up to {MAX_DRAWN_TASKS} tasks \
-         and {MAX_DRAWN_PLACES} places where edges cross a layer; write an interactive page with --html, choose a \
+         and {MAX_DRAWN_NODES} points where edges cross a layer; write an interactive page with --html, choose a \
          smaller size with --param, or write it with --dot or --json"
     )]
     TooLarge {
@@ -89,7 +89,7 @@ impl Graph {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut dot = format!("digraph {} {{\n  rankdir=TB;\n", quoted(&self.name));
         for (slot, task) in self.tasks.iter().enumerate() {
-            let (first, more) = self.told(slot, task);
+            let (first, more) = self.describe(slot, task);
             let label = quoted(&[&[first], &more[..]].concat().join("\n"));
             let shape = match task.kind {
                 _ if !task.mix.is_empty() => "octagon",
@@ -107,7 +107,7 @@ impl Graph {
         dot + "}\n"
     }
 
-    /// For programs: name, tasks with kernel, kind and shape, edges as pairs of places.
+    /// For programs: name, tasks with kernel, kind and shape, edges as pairs of indices.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         let edges: Vec<_> = self.edges.iter().map(|edge| [edge.producer, edge.consumer]).collect();
@@ -121,7 +121,7 @@ impl Graph {
 
 impl Graph {
     /// The name, the kernels and the number of a task, and what else it is; the first line, and the others.
-    fn told(&self, slot: usize, task: &GraphTask) -> (String, Vec<String>) {
+    fn describe(&self, slot: usize, task: &GraphTask) -> (String, Vec<String>) {
         let kernels: Vec<_> =
             [task.func_id].iter().chain(&task.mix).map(|func| self.kernel(*func)).collect();
         let name = task.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));

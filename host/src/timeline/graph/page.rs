@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::layout::Layout;
+use super::layout::GraphLayout;
 use super::{Graph, GraphError};
 use crate::timeline::graph::task::GraphTask;
 use crate::timeline::svg::COLOURS;
@@ -20,7 +20,7 @@ const SCRIPTS: [&str; 4] = [
 
 /// What the script reads.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct GraphData<'a> {
     name: &'a str,
     kernels: &'a BTreeMap<u16, String>,
     colours: &'a [&'static str],
@@ -58,17 +58,17 @@ struct ShownEdge(u32, u32, Vec<f64>);
 /// # Errors
 /// `Cycle`.
 pub fn page(graph: &Graph) -> Result<String, GraphError> {
-    let layout = Layout::of_any(graph)?;
-    let places = layout.tasks.iter().zip(&graph.tasks);
+    let layout = GraphLayout::of_any(graph)?;
+    let tasks = layout.tasks.iter().zip(&graph.tasks);
     let edges = graph.edges.iter().zip(&layout.edges);
-    let shown = Shown {
+    let shown = GraphData {
         name: &graph.name,
         kernels: &graph.kernels,
         colours: &COLOURS,
         layers: layout.layers,
         columns: layout.columns,
         straight: layout.straight,
-        tasks: places.map(|(place, task)| ShownTask::of(*place, task)).collect(),
+        tasks: tasks.map(|(position, task)| ShownTask::of(*position, task)).collect(),
         edges: edges
             .map(|(edge, path)| ShownEdge(edge.producer, edge.consumer, passed(path)))
             .collect(),

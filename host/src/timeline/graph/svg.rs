@@ -1,12 +1,12 @@
 //! A graph as a picture: a box for each AIC task, a rounded one for each AIV task, a colour for each kernel. A task with a shape has
-//! marks: strips of the kernels beside its own, a shadow for its blocks, a dashed rim for a predicate, a sign for its priority.
+//! marks: strips of its further kernels, a shadow for its blocks, a dashed rim for a predicate, a sign for its priority.
 
 use std::fmt::Write;
 
 use pto_abi::CoreKind;
 use pto_graph::Priority;
 
-use super::layout::Layout;
+use super::layout::GraphLayout;
 use super::{Graph, GraphError};
 use crate::timeline::graph::task::GraphTask;
 use crate::timeline::svg::COLOURS;
@@ -24,7 +24,7 @@ const GAP: f64 = 6.0;
 const LEAST_WIDTH: f64 = 208.0;
 /// The width of a letter.
 const LETTER: f64 = 4.0;
-/// Width of the strip of a kernel beside a task's own.
+/// Width of the strip of a task's further kernel.
 const STRIP: f64 = 4.0;
 
 /// The picture.
@@ -32,7 +32,7 @@ const STRIP: f64 = 4.0;
 /// # Errors
 /// `TooLarge`, `Cycle`.
 pub fn picture(graph: &Graph) -> Result<String, GraphError> {
-    let layout = Layout::of(graph)?;
+    let layout = GraphLayout::of(graph)?;
     let scale = Scale::of(graph);
     #[expect(clippy::cast_precision_loss, reason = "layers of a picture")]
     let (columns, layers) = (layout.columns, layout.layers.max(1) as f64);
@@ -60,8 +60,8 @@ pub fn picture(graph: &Graph) -> Result<String, GraphError> {
             scale.curve(path)
         );
     }
-    for (slot, (place, task)) in layout.tasks.iter().zip(&graph.tasks).enumerate() {
-        draw(graph, (slot, task), (scale, scale.point(*place)), &mut svg);
+    for (slot, (position, task)) in layout.tasks.iter().zip(&graph.tasks).enumerate() {
+        draw(graph, (slot, task), (scale, scale.point(*position)), &mut svg);
     }
     if !marks.is_empty() {
         let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{:.1}\">{marks}</text>", height - 22.0);
@@ -77,7 +77,7 @@ fn draw(
     (scale, (x, y)): (Scale, (f64, f64)),
     svg: &mut String,
 ) {
-    let (first, more) = graph.told(slot, task);
+    let (first, more) = graph.describe(slot, task);
     let title = [&[format!("{first} ({})", task.kind)], &more[..]].concat().join(", ");
     let round = if task.kind == CoreKind::AIC { 0 } else { 6 };
     let (left, top) = (x - scale.width / 2.0, y - HEIGHT / 2.0);
@@ -97,13 +97,13 @@ fn draw(
     let rim = if task.when.is_some() { " stroke=\"#222\" stroke-dasharray=\"2 1.5\"" } else { "" };
     rect(left, top, scale.width, &format!("rx=\"{round}\" fill=\"{fill}\"{rim}"));
     let mut strip = left + scale.width;
-    for beside in &task.mix {
+    for kernel in &task.mix {
         strip -= STRIP;
         rect(
             strip,
             top,
             STRIP,
-            &format!("fill=\"{}\" stroke=\"#fff\" stroke-width=\".5\"", colour(graph, *beside)),
+            &format!("fill=\"{}\" stroke=\"#fff\" stroke-width=\".5\"", colour(graph, *kernel)),
         );
     }
     let sign = sign(task.priority);
@@ -138,7 +138,7 @@ const fn sign(priority: Priority) -> &'static str {
 fn legend_of_marks(graph: &Graph) -> String {
     let has = |what: &dyn Fn(&GraphTask) -> bool| graph.tasks.iter().any(what);
     let marks = [
-        (has(&|task| !task.mix.is_empty()), "strips: kernels on vector cores beside it"),
+        (has(&|task| !task.mix.is_empty()), "strips: kernels on vector cores of its cluster"),
         (has(&|task| task.blocks > 1), "shadow: several blocks"),
         (has(&|task| task.when.is_some()), "dashed: runs if its predicate is true"),
         (
@@ -150,7 +150,7 @@ fn legend_of_marks(graph: &Graph) -> String {
     marks.join("; ")
 }
 
-/// What stands in a task: its name as far as there is room, or its number.
+/// The label of a task: its name as far as there is room, or its number.
 fn label(slot: usize, task: &GraphTask, width: f64) -> String {
     let Some(name) = &task.name else { return slot.to_string() };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few letters")]
@@ -185,13 +185,13 @@ impl Scale {
         (MARGIN + (column + 0.5) * self.column(), MARGIN + (layer as f64 + 0.5) * ROW)
     }
 
-    /// From below the producer to above the consumer, upright at every place on the way.
+    /// From below the producer to above the consumer, vertical at every node on the way.
     fn curve(self, path: &[(f64, usize)]) -> String {
         let last = path.len() - 1;
         let mut curve = String::new();
         let mut before = (0.0, 0.0);
-        for (index, place) in path.iter().enumerate() {
-            let (x, mut y) = self.point(*place);
+        for (index, node) in path.iter().enumerate() {
+            let (x, mut y) = self.point(*node);
             if index == 0 {
                 y += HEIGHT / 2.0;
                 let _ = write!(curve, "M{x:.1} {y:.1}");
@@ -209,8 +209,8 @@ impl Scale {
 }
 
 fn colour(graph: &Graph, func_id: u16) -> &'static str {
-    let place = graph.kernels.keys().position(|known| *known == func_id).unwrap_or(0);
-    COLOURS[place % COLOURS.len()]
+    let index = graph.kernels.keys().position(|known| *known == func_id).unwrap_or(0);
+    COLOURS[index % COLOURS.len()]
 }
 
 fn legend(graph: &Graph, y: f64, svg: &mut String) {

@@ -1,4 +1,4 @@
-//! A task of a graph, and how it is told: its kernels, and what it is beyond one kernel on one core.
+//! A task of a graph, and its description: its kernels, and what it is beyond one kernel on one core.
 
 use pto_abi::CoreKind;
 use pto_graph::{Priority, StartMode};

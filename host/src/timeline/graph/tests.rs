@@ -1,6 +1,6 @@
 //! Layouts and texts of small graphs.
 
-use super::layout::Layout;
+use super::layout::GraphLayout;
 use super::{Graph, GraphError, GraphTask, MAX_DRAWN_TASKS, page, picture};
 use crate::timeline::model::Edge;
 use pto_abi::CoreKind;
@@ -20,9 +20,10 @@ fn graph(tasks: u32, edges: &[(u32, u32)]) -> Graph {
 }
 
 #[test]
-fn a_task_stands_below_its_producers() {
+fn a_task_is_below_its_producers() {
     // A diamond, and an edge that skips its middle.
-    let layout = Layout::of(&graph(5, &[(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (3, 4)])).unwrap();
+    let layout =
+        GraphLayout::of(&graph(5, &[(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (3, 4)])).unwrap();
     let layers: Vec<_> = layout.tasks.iter().map(|(_, layer)| *layer).collect();
     assert_eq!((layers, layout.layers), (vec![0, 1, 1, 2, 3], 4));
     assert!(
@@ -32,13 +33,13 @@ fn a_task_stands_below_its_producers() {
     );
     assert_eq!(layout.edges[4].len(), 3, "the long edge passes the middle layer");
     let columns: Vec<_> = layout.edges[4].iter().map(|(column, _)| *column).collect();
-    assert!((columns[0] - columns[2]).abs() < 1e-9, "its ends stand in the middle: {columns:?}");
+    assert!((columns[0] - columns[2]).abs() < 1e-9, "its ends are in the middle: {columns:?}");
 }
 
 #[test]
 fn crossings_that_need_not_be_are_removed() {
     // Two rows of four, joined crosswise: 0-7, 1-6, 2-5, 3-4.
-    let layout = Layout::of(&graph(8, &[(0, 7), (1, 6), (2, 5), (3, 4)])).unwrap();
+    let layout = GraphLayout::of(&graph(8, &[(0, 7), (1, 6), (2, 5), (3, 4)])).unwrap();
     for path in &layout.edges {
         assert!((path[0].0 - path[1].0).abs() < 1e-9, "{:?}", layout.edges);
     }
@@ -99,7 +100,7 @@ fn shaped() -> Graph {
 }
 
 #[test]
-fn the_shape_of_a_task_is_told() {
+fn the_shape_of_a_task_is_described() {
     let graph = shaped();
     let dot = graph.dot();
     let label =
@@ -120,7 +121,7 @@ fn the_shape_of_a_task_is_told() {
         "stroke-dasharray",
         "opacity=\".45\"",
         "\u{25B2}</text>",
-        "strips: kernels on vector cores beside it; shadow: several blocks; dashed:",
+        "strips: kernels on vector cores of its cluster; shadow: several blocks; dashed:",
     ] {
         assert!(svg.contains(part), "{part} in\n{svg}");
     }
@@ -170,13 +171,13 @@ fn to_the_last(tasks: u32) -> Vec<(u32, u32)> {
 /// Edges that pass a layer take little room, and those of one producer share it.
 #[test]
 fn a_picture_is_as_wide_as_its_tasks() {
-    let layout = Layout::of(&graph(12, &to_the_last(12))).unwrap();
+    let layout = GraphLayout::of(&graph(12, &to_the_last(12))).unwrap();
     assert_eq!(layout.layers, 12);
     assert!((layout.columns - 2.0).abs() < 1e-9, "a task and ten edges: {}", layout.columns);
     let fan: Vec<_> =
         (1..12).map(|slot| (slot - 1, slot)).chain((2..12).map(|slot| (0, slot))).collect();
-    let layout = Layout::of(&graph(12, &fan)).unwrap();
-    assert!((layout.columns - 1.1).abs() < 1e-9, "a task and one place: {}", layout.columns);
+    let layout = GraphLayout::of(&graph(12, &fan)).unwrap();
+    assert!((layout.columns - 1.1).abs() < 1e-9, "a task and one dummy node: {}", layout.columns);
     assert_eq!(layout.edges.last().map(Vec::len), Some(12), "it still passes every layer");
 }
 
@@ -185,7 +186,7 @@ fn a_page_holds_graphs_that_are_too_large_for_a_picture() {
     let tasks = u32::try_from(MAX_DRAWN_TASKS).unwrap() + 1;
     assert!(page(&graph(tasks, &[])).is_ok());
     let large = graph(2000, &to_the_last(2000));
-    let layout = Layout::of_any(&large).unwrap();
+    let layout = GraphLayout::of_any(&large).unwrap();
     assert!(layout.straight && layout.edges.iter().all(|path| path.len() == 2));
     let page = page(&large).unwrap();
     assert!(page.contains("\"straight\":true") && !page.contains("https://"));

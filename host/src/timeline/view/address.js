@@ -1,4 +1,4 @@
-// What is shown, as the fragment of the address: whoever gets the page and the address sees the same.
+// What is shown, as the fragment of the address: the same page and address show the same.
 class Address {
   // `write` gives the fields as pairs of names and texts; `read` takes an object of texts, of which any may be missing.
   constructor(write, read) {

@@ -28,7 +28,7 @@ function factTable(rows) {
   return made;
 }
 
-// A square of a colour, and what it stands for.
+// A square of a colour, and its meaning.
 function legendKey(shade, text) {
   const mark = element("span");
   mark.className = "key";

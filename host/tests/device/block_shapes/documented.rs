@@ -1,4 +1,4 @@
-//! What `docs/streaming.md` shows of shaped tasks, as it stands there, in one program.
+//! The examples of shaped tasks of `docs/streaming.md`, in one program.
 
 use pto_host::abi::block::BlockContext;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
@@ -16,7 +16,7 @@ const ROUTE: FuncId = FuncId(102);
 
 /// Adds 1 to its share of the rows. Arguments: matrix, rows, columns, cores of a block, cube cores among them.
 unsafe extern "C" fn on_vector(args: *const u64) {
-    // SAFETY: five arguments, and the word behind them.
+    // SAFETY: five arguments, and the word after them.
     let [matrix, rows, columns, cores, cubes, context] = unsafe { args.cast::<[u64; 6]>().read() };
     let BlockContext { block, blocks, lane } = BlockContext::of(context);
     let (own, all) =
@@ -109,7 +109,7 @@ fn the_documented_shapes_run() -> Result<(), pto_host::Error> {
     Ok(())
 }
 
-/// Every example of the section stands in this file, whatever its indentation.
+/// Every example of the section is in this file, whatever its indentation.
 #[test]
 fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");

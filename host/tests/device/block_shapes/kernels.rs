@@ -38,13 +38,13 @@ pub(crate) fn register(device: &mut Device) {
 }
 
 fn words<const N: usize>(args: *const u64) -> [u64; N] {
-    // SAFETY: the programs of these tests hand over that many words, and the context.
+    // SAFETY: the programs of these tests pass that many words, and the context.
     unsafe { args.cast::<[u64; N]>().read() }
 }
 
 fn cell<'a>(address: u64) -> &'a AtomicU64 {
     let pointer = core::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(0));
-    // SAFETY: the programs hand over addresses of live words, aligned, that only these kernels touch during a run.
+    // SAFETY: the programs pass addresses of live words, aligned, that only these kernels touch during a run.
     unsafe { AtomicU64::from_ptr(pointer) }
 }
 

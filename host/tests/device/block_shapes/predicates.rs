@@ -5,7 +5,7 @@ use super::support::{hostings, open, pool, run};
 
 const COUNT: usize = 48;
 
-/// What task `i` of the program `predicates` leaves: its blocks and lanes, if its flag is 1; then what comes behind it.
+/// What task `i` of the program `predicates` leaves: its blocks and lanes, if its flag is 1; then the values of the next task.
 fn expected(i: usize) -> Vec<u64> {
     let runs = i % 3 == 1;
     let lanes = [1, 2, 3, 7][i % 4];

@@ -10,7 +10,7 @@ use super::kernels::{AWAIT_AIV, MARK_AIC, MARK_AIV, MEET_AIC, MEET_AIV, ORDER_AI
 
 builder_set! {
     /// All of them.
-    pub(crate) struct Programs {}
+    pub(crate) struct BlockShapePrograms {}
     stream {
         "every_shape" => every_shape,
         "predicates" => predicates,
@@ -66,7 +66,7 @@ fn every_shape<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Flag `i` is written with `i % 3`; task `i` runs if its flag is 1, and one behind it in any case.
+/// Flag `i` is written with `i % 3`; task `i` runs if its flag is 1, and one after it in any case.
 fn predicates<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [base, flags, count] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
     let (base, flags) = (*base, *flags);
@@ -181,7 +181,7 @@ fn order<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// A MIX task of four blocks whose kernels on vector cores wait for a word that nobody writes.
+/// A MIX task of four blocks whose kernels on vector cores wait for a word that is never written.
 fn stuck<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [word] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
     let word = table(*word, 1);

@@ -18,7 +18,7 @@ const BLOCKS: u32 = 3;
 /// Cells of one layer: two tables.
 const CELLS: u32 = 2 * 3 * BLOCKS;
 
-/// Tasks of every shape on two tables, each behind one that says whether it runs; a salt changes with the layer.
+/// Tasks of every shape on two tables, each after one that says whether it runs; a salt changes with the layer.
 fn layer<G: StreamBuilder>(
     stream: &mut G,
     cells: &TensorView<'_>,

@@ -7,7 +7,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Capacities, Device, DeviceOptions, Error, Hosting, RunOptions, RunReport, Work};
 
 use super::kernels;
-use super::programs::Programs;
+use super::programs::BlockShapePrograms;
 
 pub(crate) fn pool(os_threads: usize) -> Hosting {
     Hosting::Pool { os_threads: NonZeroUsize::new(os_threads).unwrap() }
@@ -21,7 +21,7 @@ pub(crate) fn hostings() -> Vec<Hosting> {
 
 pub(crate) fn open(hosting: Hosting, aic: u32, aiv: u32) -> Device {
     let options = DeviceOptions { aic, aiv, gm_bytes: 1 << 28, hosting };
-    let mut device = Device::open_sim(options, Programs).unwrap();
+    let mut device = Device::open_sim(options, BlockShapePrograms).unwrap();
     device.register_library().unwrap();
     kernels::register(&mut device);
     device

@@ -113,9 +113,9 @@ fn the_firmware_stays_up_for_recordings() {
     assert_eq!(session.firmware_starts(), 1);
 }
 
-/// A fault in a recording is that command's, with its post-mortem; what is behind it goes on.
+/// A fault in a recording is that command's, with its post-mortem; the next command goes on.
 #[test]
-fn a_recording_that_fails_is_told_as_one_command() {
+fn a_recording_that_fails_is_reported_as_one_command() {
     let budget = Duration::from_millis(30);
     let run = RunOptions { task_budget: budget, ..options().run };
     let session = device(pool()).session(SessionOptions { run, ..options() }).unwrap();
@@ -136,7 +136,7 @@ fn a_recording_that_fails_is_told_as_one_command() {
         "{error}"
     );
     assert!(error.to_string().contains("What to do"), "{error}");
-    stream.synchronize_within(LONG).expect("it is told once");
+    stream.synchronize_within(LONG).expect("it is reported once");
     assert_eq!(stream.completed(), 3);
 }
 
@@ -174,10 +174,10 @@ fn what_a_captured_stream_does_not_take_is_refused() {
     other.wait(&event).unwrap();
     session
         .synchronize_within(LONG)
-        .expect("the event of a capture that is over keeps nobody waiting");
+        .expect("no wait for the event of a capture lasts longer than the capture");
 }
 
-/// Copies, fills, reductions, functions, flags and graphs stand in a recording beside launches, in their order, over two streams.
+/// Copies, fills, reductions, functions, flags and graphs are in a recording together with launches, in their order, over two streams.
 #[test]
 fn every_kind_of_command_is_captured() {
     on_each(|session, mode| {
@@ -209,7 +209,7 @@ fn every_kind_of_command_is_captured() {
         one.copy_to_device(x_at, source.clone()).unwrap();
         one.record(&fork).unwrap();
         other.wait(&fork).unwrap();
-        // Captured before what it waits for, and launched behind it.
+        // Captured before what it waits for, and launched after it.
         one.wait_notify(&flag).unwrap();
         other.fill_elements(y_at, DType::F32, u64::from(3.0_f32.to_bits()), 256).unwrap();
         other.call_each(count).unwrap();
@@ -276,15 +276,15 @@ fn recordings_that_cannot_be_launched_are_refused() {
     stream.launch_recording(&few, &[]).unwrap();
     stream.synchronize_within(LONG).unwrap();
     assert_eq!((stream.completed(), bytes.read().unwrap()[0]), (40, 20));
-    // What a word or a copy is bound to is looked at as if it had been given at once.
+    // The bound address of a word or a copy is checked as a direct one is.
     let words = session.zeroed::<u64>(2).unwrap();
     let word = words.address();
-    let (to, behind) = (bytes.address(), bytes.address().offset(32));
+    let (to, from) = (bytes.address(), bytes.address().offset(32));
     stream.begin_capture().unwrap();
     stream.write_value(word, 7).unwrap();
-    stream.copy_on_device(behind, to, 32).unwrap();
+    stream.copy_on_device(from, to, 32).unwrap();
     let bound = stream.end_capture().unwrap();
-    for pair in [(word, word.offset(4)), (behind, to.offset(8))] {
+    for pair in [(word, word.offset(4)), (from, to.offset(8))] {
         assert!(stream.launch_recording(&bound, &[pair]).is_err(), "{pair:?}");
     }
     assert_eq!(stream.completed(), 40);

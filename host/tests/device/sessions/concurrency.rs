@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pto_host::func;
 use pto_host::session::{
-    Cause, Drive, HostBuffer, MAX_STREAMS, OnFailure, Session, SessionError, SessionOptions,
+    Drive, FailureCause, HostBuffer, MAX_STREAMS, OnFailure, Session, SessionError, SessionOptions,
     Stream, StreamOptions, Submitted, ValueTest,
 };
 
@@ -89,7 +89,7 @@ impl Wake for Bomb {
 fn message(result: Result<(), SessionError>) -> String {
     match result {
         Err(SessionError::Failed(failure)) => match &failure.cause {
-            Cause::HostFunction(message) => message.clone(),
+            FailureCause::HostFunction(message) => message.clone(),
             other => panic!("{other}"),
         },
         other => panic!("{other:?}"),
@@ -135,7 +135,7 @@ fn a_panic_of_a_function_and_of_what_it_holds_fails_its_command_and_nothing_else
 }
 
 #[test]
-fn the_limit_of_a_refused_wait_is_nobody_elses() {
+fn the_limit_of_a_refused_wait_applies_to_no_other_command() {
     let session = session();
     let stop = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
     let (stream, other) = (session.stream_with(stop).unwrap(), session.stream().unwrap());
@@ -216,13 +216,13 @@ fn a_function_may_close_the_session_that_calls_it() {
     for drive in [None, Some(Drive::Stepped { seed: 3 })] {
         let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
         let stream = session.stream().unwrap();
-        let (tell, told) = mpsc::channel();
-        stream.call(move || tell.send(session.close().is_some()).unwrap()).unwrap();
+        let (send_back, answer) = mpsc::channel();
+        stream.call(move || send_back.send(session.close().is_some()).unwrap()).unwrap();
         if drive.is_some() {
-            // Whoever waits makes the turns, and the session ends in the midst of one.
+            // The waiting thread steps the session, which ends during a step.
             stream.synchronize_within(LONG).unwrap_or_default();
         }
-        assert!(!told.recv_timeout(LONG).unwrap(), "the function has no device to give back");
+        assert!(!answer.recv_timeout(LONG).unwrap(), "the function has no device to give back");
         assert!(matches!(stream.call(|| ()), Err(SessionError::Ended)));
     }
 }
@@ -235,16 +235,16 @@ fn a_function_may_drop_the_last_owner_of_the_session_that_calls_it() {
         let (stream, event) = (session.stream().unwrap(), session.event().unwrap());
         drop(session);
         let (give, given) = mpsc::channel::<Stream>();
-        let (tell, told) = mpsc::channel();
+        let (send_back, answer) = mpsc::channel();
         let drops = move || {
             drop(given.recv());
-            tell.send(()).unwrap();
+            send_back.send(()).unwrap();
         };
         stream.call(drops).expect("the stream keeps the session open");
         stream.record(&event).unwrap();
         give.send(stream).unwrap();
         event.synchronize_within(LONG).unwrap_or_default();
-        told.recv_timeout(LONG).unwrap();
+        answer.recv_timeout(LONG).unwrap();
         assert!(event.is_complete() && event.time().is_none(), "its record was skipped");
     }
 }
@@ -258,25 +258,25 @@ fn functions_may_drop_the_session_of_each_other() {
         let streams = [one.stream().unwrap(), other.stream().unwrap()];
         let events = [one.event().unwrap(), other.event().unwrap()];
         let together = Arc::new(Barrier::new(3));
-        let (tell, told) = mpsc::channel();
+        let (send_back, answer) = mpsc::channel();
         for ((stream, event), dropped) in streams.iter().zip(&events).zip([other, one]) {
-            let (together, tell) = (Arc::clone(&together), tell.clone());
+            let (together, send_back) = (Arc::clone(&together), send_back.clone());
             let drops = move || {
                 together.wait();
                 drop(dropped);
-                tell.send(()).unwrap();
+                send_back.send(()).unwrap();
             };
             stream.call(drops).unwrap();
             stream.record(event).unwrap();
         }
         drop(streams);
         for event in events {
-            // In a stepped session, whoever waits makes the turns.
+            // The waiting threads step a stepped session.
             std::thread::spawn(move || event.synchronize_within(LONG).unwrap_or_default());
         }
         together.wait();
         for _ in 0..2 {
-            told.recv_timeout(LONG).expect("neither function waits for the other one");
+            answer.recv_timeout(LONG).expect("neither function waits for the other one");
         }
     }
 }
@@ -286,17 +286,19 @@ fn a_function_does_not_wait_for_the_stream_that_calls_it() {
     let session = Arc::new(session());
     let stream = Arc::new(session.stream().unwrap());
     let (of_function, own) = (Arc::clone(&session), Arc::clone(&stream));
-    let (tell, told) = mpsc::channel();
+    let (send_back, answer) = mpsc::channel();
     stream
         .call(move || {
             let other = of_function.stream().unwrap();
             other.call(|| ()).unwrap();
             other.synchronize_within(LONG).unwrap();
-            tell.send([own.synchronize(), of_function.synchronize(), of_function.reset()]).unwrap();
+            send_back
+                .send([own.synchronize(), of_function.synchronize(), of_function.reset()])
+                .unwrap();
             drop((own, of_function));
         })
         .unwrap();
-    for refused in told.recv_timeout(LONG).unwrap() {
+    for refused in answer.recv_timeout(LONG).unwrap() {
         let refused = refused.unwrap_err();
         assert!(matches!(refused, SessionError::Stuck { .. }), "{refused}");
         assert!(refused.to_string().contains("waits for the stream that calls it"), "{refused}");
@@ -337,7 +339,7 @@ fn a_copy_and_the_host_may_touch_the_same_bytes_at_once() {
     assert_eq!(host.to_vec(), [9; 4099]);
 }
 
-/// A time-out names the limit of the call, and whoever waits may end the wait.
+/// A time-out names the limit of the call, and the caller may end the wait.
 #[test]
 fn a_wait_that_asks_now_and_then_ends_with_its_own_limit() {
     let session = session();
@@ -364,9 +366,9 @@ fn a_wait_that_asks_now_and_then_ends_with_its_own_limit() {
     stream.synchronize_while(None, &mut || true).unwrap();
 }
 
-/// What a session still had to do when it ended is skipped, and whoever waits for it is told, on streams and for events.
+/// The commands that a session still had when it ended are skipped, and waits for them end, on streams and for events.
 #[test]
-fn nobody_waits_for_a_session_that_has_ended() {
+fn no_wait_outlasts_a_session_that_has_ended() {
     for drive in [None, Some(Drive::Stepped { seed: 5 })] {
         let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
         let [caller, waiting] = [(); 2].map(|()| session.stream().unwrap());
@@ -392,20 +394,20 @@ fn nobody_waits_for_a_session_that_has_ended() {
             caller.call(ends).unwrap();
             give.send(session).unwrap();
             caller.synchronize_within(LONG).unwrap_or_default();
-            let told = waiting.synchronize_within(LONG);
-            assert!(matches!(told, Ok(()) | Err(SessionError::Aborted { .. })), "{told:?}");
+            let waited = waiting.synchronize_within(LONG);
+            assert!(matches!(waited, Ok(()) | Err(SessionError::Aborted { .. })), "{waited:?}");
             assert!(
                 waiting.query().unwrap() && recorded.is_complete() && recorded.time().is_none()
             );
             if let Some((event, stream)) = waits {
-                let told = event.join().unwrap().unwrap_err().to_string();
-                assert!(told.contains("the session has ended"), "{told}");
-                let told = stream.join().unwrap();
-                assert!(matches!(told, Ok(()) | Err(SessionError::Aborted { .. })), "{told:?}");
+                let error = event.join().unwrap().unwrap_err().to_string();
+                assert!(error.contains("the session has ended"), "{error}");
+                let waited = stream.join().unwrap();
+                assert!(matches!(waited, Ok(()) | Err(SessionError::Aborted { .. })), "{waited:?}");
             }
         });
-        let told = never.synchronize().unwrap_err().to_string();
-        assert!(told.contains("the session has ended"), "{told}");
+        let error = never.synchronize().unwrap_err().to_string();
+        assert!(error.contains("the session has ended"), "{error}");
     }
 }
 
@@ -436,17 +438,17 @@ fn what_is_submitted_while_a_session_ends_is_over_or_refused() {
 
 /// Other threads go on while a session is reset: it waits for what was there, and for nothing that they submit.
 #[test]
-fn a_reset_waits_for_nothing_that_comes_behind_it() {
+fn a_reset_waits_for_no_later_command() {
     let session = session();
     let [stream, busy] = [(); 2].map(|()| session.stream().unwrap());
     let flag = session.notify().unwrap();
-    let (tell, told) = mpsc::channel();
+    let (send_back, answer) = mpsc::channel();
     std::thread::scope(|scope| {
         let (begun, begins) = mpsc::channel();
         // The reset waits for the end of this function.
         busy.call(move || {
             begun.send(()).unwrap();
-            told.recv_timeout(LONG).unwrap();
+            answer.recv_timeout(LONG).unwrap();
         })
         .unwrap();
         begins.recv_timeout(LONG).unwrap();
@@ -454,7 +456,7 @@ fn a_reset_waits_for_nothing_that_comes_behind_it() {
         // Time for the reset to have begun; where it has not, this is skipped, and nothing was tried.
         std::thread::sleep(Duration::from_millis(20));
         stream.wait_notify(&flag).unwrap();
-        tell.send(()).unwrap();
+        send_back.send(()).unwrap();
         reset.join().unwrap().unwrap();
     });
     busy.notify(&flag).unwrap();

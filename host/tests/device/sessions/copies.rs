@@ -1,4 +1,4 @@
-//! Copies in virtual time: they take the time that the profile says, beside kernels and beside copies that go another way.
+//! Copies in virtual time: they take the time that the profile says, concurrently with kernels and with copies in another direction.
 
 use std::time::Duration;
 
@@ -59,16 +59,16 @@ fn copies_overlap_with_kernels_and_with_copies_the_other_way() {
         let alone = of(&|_, [one, _]| {
             kernel(one);
         });
-        let beside = of(&|session, [one, other]| {
+        let concurrent = of(&|session, [one, other]| {
             kernel(one);
             copy_in(session, other);
         });
-        assert_eq!(beside, alone, "seed {seed}");
-        let behind = of(&|session, [one, _]| {
+        assert_eq!(concurrent, alone, "seed {seed}");
+        let in_order = of(&|session, [one, _]| {
             kernel(one);
             copy_in(session, one);
         });
-        assert_eq!(behind, alone + TO_DEVICE, "seed {seed}");
+        assert_eq!(in_order, alone + TO_DEVICE, "seed {seed}");
         let both_ways = of(&|session, [one, other]| {
             copy_in(session, one);
             copy_out(session, other);
@@ -82,7 +82,7 @@ fn copies_overlap_with_kernels_and_with_copies_the_other_way() {
     }
 }
 
-/// A wait that nobody meets ends at its time, also while a copy is on its way.
+/// A wait that no command meets ends at its time, also during a copy.
 #[test]
 fn a_wait_ends_before_a_long_copy() {
     let session = stepped(virtual_time(3), 3);
@@ -90,12 +90,12 @@ fn a_wait_ends_before_a_long_copy() {
     let options = StreamOptions { wait_budget, ..StreamOptions::default() };
     let (waits, copies) = (session.stream_with(options).unwrap(), session.stream().unwrap());
     let never = session.event().unwrap();
-    let told = session.event().unwrap();
+    let ended = session.event().unwrap();
     waits.wait_next(&never).unwrap();
-    waits.record(&told).unwrap();
+    waits.record(&ended).unwrap();
     copy_in(&session, &copies);
     assert!(waits.synchronize().is_err());
-    assert_eq!(told.time(), wait_budget);
+    assert_eq!(ended.time(), wait_budget);
     copies.synchronize().unwrap();
     assert_eq!(session.now(), TO_DEVICE);
 }

@@ -1,4 +1,4 @@
-//! The program of `docs/sessions.md`, as it stands there.
+//! The program of `docs/sessions.md`.
 
 use pto_host::graph::NoBuilders;
 use pto_host::session::HostBuffer;
@@ -25,7 +25,7 @@ fn the_documented_program_runs() -> Result<(), Box<dyn std::error::Error>> {
     copies.synchronize()?;
 
     assert_eq!(result.to_vec(), 4.0_f32.to_le_bytes().repeat(64));
-    let device = session.close().expect("nobody else has the device");
+    let device = session.close().expect("the session has one owner");
     assert_eq!(device.name(), "a2a3sim");
     Ok(())
 }
@@ -37,7 +37,7 @@ fn the_documentation_shows_this_file() {
     let page = include_str!("../../../../docs/sessions.md");
     let example = page.split("```rust\n").nth(1).expect("the page has a program");
     let program = example.split("```").next().expect("the program ends");
-    let (imports, body) = program.split_once("\n\n").expect("imports stand apart");
+    let (imports, body) = program.split_once("\n\n").expect("imports come first");
     for part in [imports, body] {
         assert!(here.contains(lines(part).trim()), "not in this file:\n{part}");
     }

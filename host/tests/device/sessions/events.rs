@@ -77,7 +77,7 @@ fn a_stream_can_wait_for_a_record_that_comes_later() {
 }
 
 #[test]
-fn streams_that_wait_for_each_other_are_told_the_circle() {
+fn the_cycle_of_streams_that_wait_for_each_other_is_reported() {
     on_each(|session, mode| {
         let (one, other) = (session.stream().unwrap(), session.stream().unwrap());
         let (first, second) = (session.event().unwrap(), session.event().unwrap());
@@ -94,19 +94,19 @@ fn streams_that_wait_for_each_other_are_told_the_circle() {
             {
                 assert!(text.contains(part), "{mode}: {text}");
             }
-            stream.synchronize_within(LONG).expect("it is told once");
+            stream.synchronize_within(LONG).expect("it is reported once");
         }
     });
 }
 
 #[test]
-fn who_waits_for_nobody_in_a_stepped_session_is_told() {
+fn a_wait_that_can_never_end_fails_in_a_stepped_session() {
     let session = stepped(pool(), 1);
     let stream = session.stream().unwrap();
     let event = session.event().unwrap();
     stream.wait_next(&event).unwrap();
     let text = stream.synchronize().unwrap_err().to_string();
-    assert!(text.contains("event 0, record 1, which nobody has submitted"), "{text}");
+    assert!(text.contains("event 0, record 1, which was not submitted"), "{text}");
     stream.abort();
     let text = stream.synchronize().map_err(|error| error.to_string());
     assert!(text.is_ok(), "the wait was dropped: {text:?}");

@@ -1,4 +1,4 @@
-//! Commands that fail: who is told what, who goes on, and what a reset does.
+//! Commands that fail: what is reported, what goes on, and what a reset does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::func;
 use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::session::{
-    Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions, Submitted,
+    CommandKind, FailureCause, OnFailure, SessionError, SessionOptions, StreamOptions, Submitted,
     ValueTest,
 };
 use pto_host::{HostGraph, Hosting, Kernel, RunOptions, Session};
@@ -15,10 +15,10 @@ use pto_host::{HostGraph, Hosting, Kernel, RunOptions, Session};
 use super::support::{LONG, device, far_beyond, on_each, options, pool, session, virtual_time};
 
 /// The task budget of a session that waits for no long kernel.
-const IMPATIENT: Duration = Duration::from_millis(30);
+const TASK_BUDGET: Duration = Duration::from_millis(30);
 
-fn impatient() -> Session {
-    let run = RunOptions { task_budget: IMPATIENT, ..options().run };
+fn session_with_task_budget() -> Session {
+    let run = RunOptions { task_budget: TASK_BUDGET, ..options().run };
     device(pool()).session(SessionOptions { run, ..options() }).unwrap()
 }
 
@@ -27,12 +27,12 @@ fn stream_with(session: &Session, on_failure: OnFailure) -> pto_host::Stream {
 }
 
 #[test]
-fn a_fault_stays_with_its_stream_and_is_told_with_its_post_mortem() {
-    let session = impatient();
+fn a_fault_stays_with_its_stream_and_is_reported_with_its_post_mortem() {
+    let session = session_with_task_budget();
     let (bad, good) = (session.stream().unwrap(), session.stream().unwrap());
     let bytes = session.zeroed::<u8>(2).unwrap();
     bad.launch(func::EMPTY_AIV, &[]).unwrap();
-    bad.launch(func::SPIN_AIV, &[far_beyond(IMPATIENT)]).unwrap();
+    bad.launch(func::SPIN_AIV, &[far_beyond(TASK_BUDGET)]).unwrap();
     bad.fill(bytes.address(), 1, 1).unwrap();
     for _ in 0..20 {
         good.launch(func::EMPTY_AIC, &[]).unwrap();
@@ -45,29 +45,29 @@ fn a_fault_stays_with_its_stream_and_is_told_with_its_post_mortem() {
     let fault = error.fault().unwrap();
     assert!([Fault::STALL_CORE, Fault::STALL_INSTANCE].contains(&fault), "{error}");
     assert!(error.to_string().contains("What to do"), "the whole post-mortem: {error}");
-    // What was on a core then may be lost; that stream is told so, and goes on as well.
+    // A launch that was on a core then may be lost; its stream reports that, and goes on as well.
     match good.synchronize_within(LONG) {
         Ok(()) => {}
         Err(SessionError::Failed(failure)) => {
-            assert!(matches!(failure.cause, Cause::Interrupted(_)), "{failure}");
+            assert!(matches!(failure.cause, FailureCause::Interrupted(_)), "{failure}");
         }
         Err(error) => panic!("{error}"),
     }
     assert_eq!(good.completed(), 21);
-    bad.synchronize_within(LONG).expect("it is told once, and the stream goes on");
+    bad.synchronize_within(LONG).expect("it is reported once, and the stream goes on");
     assert_eq!(bytes.read().unwrap(), [1, 1]);
 }
 
-/// A circle is told although another stream keeps the firmware up.
+/// A cycle is reported although another stream keeps the firmware up.
 #[test]
-fn streams_in_a_circle_are_told_while_others_are_busy() {
+fn a_cycle_of_streams_is_reported_while_others_are_busy() {
     let linger = LONG;
     let session = device(pool()).session(SessionOptions { linger, ..options() }).unwrap();
     let (one, other, busy) =
         (session.stream().unwrap(), session.stream().unwrap(), session.stream().unwrap());
     let (first, second) = (session.event().unwrap(), session.event().unwrap());
     let stop = std::sync::atomic::AtomicBool::new(false);
-    let told = std::thread::scope(|scope| {
+    let waited = std::thread::scope(|scope| {
         scope.spawn(|| {
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 busy.launch(func::EMPTY_AIV, &[]).unwrap();
@@ -77,16 +77,16 @@ fn streams_in_a_circle_are_told_while_others_are_busy() {
         other.wait_next(&second).unwrap();
         one.record(&second).unwrap();
         other.record(&first).unwrap();
-        let told = one.synchronize_within(LONG);
+        let waited = one.synchronize_within(LONG);
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        told
+        waited
     });
-    let Err(SessionError::Failed(failure)) = told else { panic!("{told:?}") };
-    assert!(matches!(failure.cause, Cause::Deadlock(_)), "{failure}");
+    let Err(SessionError::Failed(failure)) = waited else { panic!("{waited:?}") };
+    assert!(matches!(failure.cause, FailureCause::Deadlock(_)), "{failure}");
     busy.synchronize_within(LONG).unwrap();
 }
 
-/// A wait that lasts for longer than its stream allows fails, and the stream does what it was told to do then.
+/// A wait that lasts for longer than its stream allows fails, and the stream does what its `on_failure` says.
 #[test]
 fn a_wait_has_the_time_of_its_stream() {
     on_each(|session, mode| {
@@ -95,20 +95,20 @@ fn a_wait_has_the_time_of_its_stream() {
         let wait_budget = Some(Duration::from_millis(5));
         for on_failure in [OnFailure::Continue, OnFailure::Stop] {
             let options = StreamOptions { wait_budget, on_failure, ..StreamOptions::default() };
-            let (stream, patient) =
+            let (stream, other) =
                 (session.stream_with(options).unwrap(), session.stream().unwrap());
             stream.launch(func::EMPTY_AIV, &[]).unwrap();
             match on_failure {
                 OnFailure::Continue => stream.wait_next(&never).unwrap(),
                 _ => stream.wait_value(word.address(), ValueTest::EQUAL, 7).unwrap(),
             };
-            let behind = stream.launch(func::EMPTY_AIV, &[]).unwrap();
-            patient.launch(func::EMPTY_AIC, &[]).unwrap();
+            let next = stream.launch(func::EMPTY_AIV, &[]).unwrap();
+            other.launch(func::EMPTY_AIC, &[]).unwrap();
             let error = stream.synchronize_within(LONG).unwrap_err();
             let SessionError::Failed(failure) = &error else { panic!("{mode}: {error}") };
-            assert!(matches!(failure.cause, Cause::TimedOut(_)), "{mode}: {error}");
-            assert_eq!((failure.command, Some(stream.completed())), (2, behind.number()), "{mode}");
-            patient.synchronize_within(LONG).unwrap();
+            assert!(matches!(failure.cause, FailureCause::TimedOut(_)), "{mode}: {error}");
+            assert_eq!((failure.command, Some(stream.completed())), (2, next.number()), "{mode}");
+            other.synchronize_within(LONG).unwrap();
             if on_failure == OnFailure::Stop {
                 let refused = stream.launch(func::EMPTY_AIV, &[]).unwrap_err();
                 assert!(matches!(refused, SessionError::Stopped { .. }), "{mode}: {refused}");
@@ -118,7 +118,7 @@ fn a_wait_has_the_time_of_its_stream() {
     });
 }
 
-/// A kernel has the time of its stream, in a launch, in a recording and in a run; a kernel as long as that of a stream beside it goes on.
+/// A kernel has the time of its stream, in a launch, in a recording and in a run; an equally long kernel of another stream goes on.
 #[test]
 fn a_kernel_has_the_time_of_its_stream() {
     // How long a kernel may take in the session and in the stream, and for how many iterations one is at it for longer than the latter, where that
@@ -134,10 +134,10 @@ fn a_kernel_has_the_time_of_its_stream() {
         let budget = Duration::from_millis(budget_ms);
         let kernel_budget = Some(budget);
         let short = StreamOptions { kernel_budget, ..StreamOptions::default() };
-        let (stream, patient) = (session.stream_with(short).unwrap(), session.stream().unwrap());
+        let (stream, other) = (session.stream_with(short).unwrap(), session.stream().unwrap());
         let long = [iterations.unwrap_or_else(|| far_beyond(budget))];
-        patient.launch(func::SPIN_AIV, &long).unwrap();
-        patient.synchronize_within(LONG).expect("the session allows it");
+        other.launch(func::SPIN_AIV, &long).unwrap();
+        other.synchronize_within(LONG).expect("the session allows it");
         stream.launch(func::EMPTY_AIV, &[]).unwrap();
         stream.synchronize_within(LONG).unwrap();
         let failed = |what: &str, submitted: Submitted| {
@@ -156,8 +156,8 @@ fn a_kernel_has_the_time_of_its_stream() {
         let recording = stream.end_capture().unwrap();
         let number = stream.launch_recording(&recording, &[]).unwrap();
         failed("a recording", number);
-        patient.launch_recording(&recording, &[]).unwrap();
-        patient.synchronize_within(LONG).expect("the budget is the stream's, not the recording's");
+        other.launch_recording(&recording, &[]).unwrap();
+        other.synchronize_within(LONG).expect("the budget is the stream's, not the recording's");
         let graph = session
             .with_device(|device| {
                 HostGraph::build(device, &[], |graph| {
@@ -187,9 +187,9 @@ fn a_kernel_has_the_time_of_its_stream() {
 fn a_stream_finds_a_kernel_in_time_in_virtual_time() {
     let session = device(virtual_time(3)).session(options()).unwrap();
     let spun = |session: &Session, iterations: u64| {
-        let (patient, before) = (session.stream().unwrap(), session.now());
-        patient.launch(func::SPIN_AIV, &[iterations]).unwrap();
-        patient.synchronize_within(LONG).unwrap();
+        let (other, before) = (session.stream().unwrap(), session.now());
+        other.launch(func::SPIN_AIV, &[iterations]).unwrap();
+        other.synchronize_within(LONG).unwrap();
         session.now() - before
     };
     let iterations = 2_000_000;
@@ -206,22 +206,22 @@ fn a_stream_finds_a_kernel_in_time_in_virtual_time() {
         stream.launch(func::SPIN_AIV, &[of_budget(90)]).unwrap();
         stream.synchronize_within(LONG).expect("it takes less than the budget");
         stream.launch(func::SPIN_AIV, &[of_budget(140)]).unwrap();
-        let told = stream.synchronize_within(LONG);
-        let error = told.expect_err(&format!("140 % of a budget of {budget_us} us"));
+        let waited = stream.synchronize_within(LONG);
+        let error = waited.expect_err(&format!("140 % of a budget of {budget_us} us"));
         assert_eq!(error.fault(), Some(Fault::STALL_CORE), "{error}");
     }
 }
 
 #[test]
 fn a_budget_of_kernels_that_nothing_could_keep_is_refused() {
-    let session = impatient();
+    let session = session_with_task_budget();
     for budget in [0, 999, 31_000_000].map(Duration::from_nanos) {
         let kernel_budget = Some(budget);
         let refused =
             session.stream_with(StreamOptions { kernel_budget, ..StreamOptions::default() });
         let error = refused.unwrap_err();
-        let is_told = matches!(&error, SessionError::Option { option: "kernel_budget", .. });
-        assert!(is_told && error.to_string().contains("30ms"), "{error}");
+        let names_it = matches!(&error, SessionError::Option { option: "kernel_budget", .. });
+        assert!(names_it && error.to_string().contains("30ms"), "{error}");
     }
 }
 
@@ -233,7 +233,7 @@ fn a_panic_of_a_function_is_a_failure_of_its_command() {
         stream.launch(func::EMPTY_AIV, &[]).unwrap();
         let error = stream.synchronize_within(LONG).unwrap_err();
         let SessionError::Failed(failure) = &error else { panic!("{mode}: {error}") };
-        assert!(matches!(&failure.cause, Cause::HostFunction(text) if text == "3 of them"));
+        assert!(matches!(&failure.cause, FailureCause::HostFunction(text) if text == "3 of them"));
         assert_eq!(stream.completed(), 2, "{mode}");
     });
 }
@@ -249,7 +249,7 @@ fn a_stream_that_stops_skips_the_rest_until_a_reset() {
         stops.record(&skipped).unwrap();
         goes_on.wait(&skipped).unwrap();
         goes_on.fill(bytes.address().offset(1), 1, 1).unwrap();
-        goes_on.synchronize_within(LONG).expect("a record that is skipped keeps nobody waiting");
+        goes_on.synchronize_within(LONG).expect("no wait for a skipped record lasts");
         assert!(stops.synchronize_within(LONG).is_err());
         assert_eq!(bytes.read().unwrap(), [0, 1], "{mode}");
         assert!(skipped.is_complete() && skipped.time().is_none());
@@ -277,7 +277,7 @@ fn a_failure_can_stop_every_stream() {
 }
 
 #[test]
-fn an_abort_drops_what_has_not_begun_and_tells_who_waits() {
+fn an_abort_drops_what_has_not_begun_and_ends_waits() {
     let session = session();
     let stream = session.stream().unwrap();
     let byte = session.zeroed::<u8>(1).unwrap();
@@ -301,7 +301,7 @@ fn an_abort_drops_what_has_not_begun_and_tells_who_waits() {
 }
 
 #[test]
-fn a_full_ring_is_told_after_its_budget() {
+fn a_full_ring_is_reported_after_its_budget() {
     let session = session();
     let room_budget = Duration::from_millis(5);
     let options = StreamOptions { room_budget, ..StreamOptions::default() };

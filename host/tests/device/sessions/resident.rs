@@ -41,7 +41,7 @@ fn a_session_has_as_many_schedulers_as_clusters() {
                 let way = format!("{hosting}, {aicpu_instances} instances, {aic} AIC, {aiv} AIV");
                 assert!(ended.is_ok(), "{way}: {ended:?}");
                 assert_eq!(stream.completed(), 1, "{way}");
-                // Nobody feeds a graph, so that it needs one instance less.
+                // A graph needs no builder instance, and so one instance less.
                 let kind = if aiv > 0 { CoreKind::AIV } else { CoreKind::AIC };
                 let image = session
                     .with_device(|device| {
@@ -77,7 +77,7 @@ fn a_kernel_of_one_stream_does_not_hold_up_another_stream() {
         quick.launch(func::EMPTY_AIV, &[]).unwrap();
         quick.record(&event).unwrap();
     }
-    quick.synchronize_within(LONG).expect("its launches run beside the kernel that is held");
+    quick.synchronize_within(LONG).expect("its launches run concurrently with the long kernel");
     event.synchronize_within(LONG).unwrap();
     assert_eq!(slow.completed(), 0);
     MAY_END.store(true, Ordering::Relaxed);
@@ -143,7 +143,7 @@ fn a_firmware_that_sleeps_is_woken_by_a_launch() {
     assert!(woken >= 8, "{woken} of 40");
 }
 
-/// Whoever needs the cores does not wait for the end of that sleep, and a session that is dropped does not either.
+/// A call that needs the cores does not wait for the end of that sleep, and the drop of a session does not either.
 #[test]
 fn a_firmware_that_sleeps_returns_when_it_is_asked_to() {
     let shortest = (0..50).map(|_| {
@@ -159,9 +159,9 @@ fn a_firmware_that_sleeps_returns_when_it_is_asked_to() {
     assert!(shortest < Duration::from_millis(10), "{shortest:?}");
 }
 
-/// Nobody waits, and everything is done.
+/// No thread waits, and everything is done.
 #[test]
-fn a_session_makes_progress_without_anybody_who_waits() {
+fn a_session_makes_progress_without_a_thread_that_waits() {
     let session = session();
     let (stream, done) = (session.stream().unwrap(), session.zeroed::<u8>(1).unwrap());
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
@@ -235,7 +235,7 @@ fn a_session_is_a_series_of_short_launches_where_time_is_limited() {
 }
 
 #[test]
-fn a_visitor_does_not_wait_until_the_session_is_idle() {
+fn a_call_on_the_device_does_not_wait_until_the_session_is_idle() {
     let session = session();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -48,10 +48,10 @@ fn a_launch_in_blocks_runs_each_block_once() {
     extern "C" fn mark(args: *const u64) {
         // SAFETY: the first word of the launch: the address of 8 words in GM.
         let table = unsafe { *args };
-        // SAFETY: behind the arguments stands the block context.
+        // SAFETY: the block context follows the arguments.
         let context = unsafe { *args.wrapping_add(1) };
-        let place = usize::try_from(table + 8 * (context & 0xFF_FFFF)).unwrap_or_default();
-        let at = std::ptr::with_exposed_provenance_mut::<u64>(place);
+        let address = usize::try_from(table + 8 * (context & 0xFF_FFFF)).unwrap_or_default();
+        let at = std::ptr::with_exposed_provenance_mut::<u64>(address);
         // SAFETY: block numbers are below 8, and each is run once.
         unsafe { *at += context >> 32 };
     }
@@ -100,7 +100,7 @@ fn a_graph_is_a_command_with_a_report() {
 }
 
 #[test]
-fn elements_are_reduced_behind_what_the_stream_did() {
+fn elements_are_reduced_in_the_order_of_the_stream() {
     on_each(|session, mode| {
         let stream = session.stream().unwrap();
         let (small, large) = (5, 5000);
@@ -152,7 +152,7 @@ fn a_notify_is_raised_and_lowered() {
 }
 
 #[test]
-fn commands_make_progress_while_nobody_waits() {
+fn commands_make_progress_while_no_thread_waits() {
     let session = session();
     let stream = session.stream().unwrap();
     let (done, waits) = std::sync::mpsc::channel();
@@ -162,7 +162,7 @@ fn commands_make_progress_while_nobody_waits() {
 }
 
 #[test]
-fn a_value_is_waited_for_whoever_writes_it() {
+fn a_value_of_any_writer_is_waited_for() {
     on_each(|session, mode| {
         let words = session.zeroed::<u64>(2).unwrap();
         let at = words.address();
@@ -216,7 +216,7 @@ fn many_commands_go_through_a_small_ring_in_bounded_memory() {
 }
 
 #[test]
-fn memory_that_is_freed_behind_a_command_waits_for_it() {
+fn memory_that_is_freed_after_a_command_waits_for_it() {
     let session = session();
     let (one, other) = (session.stream().unwrap(), session.event().unwrap());
     let gate = session.stream().unwrap();
@@ -238,7 +238,7 @@ fn a_closed_session_gives_the_device_back() {
     let stream = session.stream().unwrap();
     let sum = session.zeroed::<u8>(64).unwrap();
     stream.fill(sum.address(), 3, 64).unwrap();
-    let device = session.close().expect("nobody else has it");
+    let device = session.close().expect("the session has one owner");
     assert_eq!(sum.read().unwrap(), [3; 64], "what was submitted is done");
     assert!(matches!(stream.launch(func::EMPTY_AIV, &[]), Err(SessionError::Ended)));
     let again = device.session(options()).unwrap();

@@ -53,7 +53,7 @@ pub(super) fn session() -> Session {
     device(pool()).session(options()).expect("the options are right")
 }
 
-/// A session that whoever waits steps.
+/// A session that its waiting threads step.
 pub(super) fn stepped(hosting: Hosting, seed: u64) -> Session {
     let drive = Some(Drive::Stepped { seed });
     device(hosting).session(SessionOptions { drive, ..options() }).expect("the options are right")

@@ -27,7 +27,7 @@ use pto_host::workloads::tile::DType;
 use pto_host::{Device, DeviceOptions, Error, Hosting, Kernel, func};
 
 builder_set! {
-    struct Builders { "thrice" => thrice_as_graph }
+    struct StitchingBuilders { "thrice" => thrice_as_graph }
     stream {
         "workload" => pto_host::graph::plan::expand,
         "thrice" => thrice,
@@ -40,7 +40,7 @@ builder_set! {
 
 fn session_on(hosting: Hosting) -> Session {
     let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
-    let mut device = Device::open_sim(options, Builders).unwrap();
+    let mut device = Device::open_sim(options, StitchingBuilders).unwrap();
     device.register_library().unwrap();
     device.session(SessionOptions::default()).unwrap()
 }
@@ -114,7 +114,7 @@ fn what_closed_streams_had_is_one_piece_again() {
         let x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
         let y = stream.run(&add, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
         values(&stream, &y);
-        // It is dropped behind its stream.
+        // It is dropped after its stream.
         y
     };
     drop(run());
@@ -283,8 +283,8 @@ fn tiles_are_filled_up_with_the_value_of_their_layout() {
     let back = stream.to_dtype(&half, DType::F32).unwrap();
     stream.synchronize().unwrap();
     assert!(fills(&stored(&session, &back)) && back.has_layout(&padded));
-    let told = stream.zeros(DType::F16, &[20, 12], &padded).unwrap_err().to_string();
-    assert!(told.contains("bits 0xff800000, and an element of type f16 has 16 bits"), "{told}");
+    let error = stream.zeros(DType::F16, &[20, 12], &padded).unwrap_err().to_string();
+    assert!(error.contains("bits 0xff800000, and an element of type f16 has 16 bits"), "{error}");
 }
 
 /// `Y[p] = X[row of p] + 1` for each p of a ragged axis.
@@ -339,26 +339,26 @@ fn arrays_of_axes_are_tensors_of_the_stream() {
         let rows: Vec<_> = values(&stream, &y).chunks(16).map(|row| row[0]).collect();
         assert_eq!(rows, [1.0, 1.0, 17.0, 33.0, 33.0, 33.0], "{hosting}");
 
-        let told = refused(&stream, &spread, Inputs::new().borrow("X", &x).symbol("rows", 3));
-        assert!(told.contains("the array lengths is not bound"), "{told}");
-        let told = refused(&stream, &spread, inputs(&x));
+        let error = refused(&stream, &spread, Inputs::new().borrow("X", &x).symbol("rows", 3));
+        assert!(error.contains("the array lengths is not bound"), "{error}");
+        let error = refused(&stream, &spread, inputs(&x));
         assert!(
-            told.contains(
+            error.contains(
                 "needs the array lengths as i32, side by side, and the tensor is f32[3, 16]"
             ),
-            "{told}"
+            "{error}"
         );
-        let told = refused(
+        let error = refused(
             &stream,
             &count,
             Inputs::new().update("C", &mut of_lengths([0; 3])).array("n", &lengths),
         );
-        assert!(told.contains("has no array n"), "{told}");
+        assert!(error.contains("has no array n"), "{error}");
         let other = stitcher.stream().unwrap();
         let foreign = other.zeros(DType::I32, &[3], &TensorLayout::device()).unwrap();
-        let told = refused(&stream, &spread, inputs(&foreign));
-        assert!(told.contains("stream.take_over(tensor, &other)"), "{told}");
-        // Five lengths of three are told when the plan is expanded.
+        let error = refused(&stream, &spread, inputs(&foreign));
+        assert!(error.contains("stream.take_over(tensor, &other)"), "{error}");
+        // Five lengths of three are reported when the plan is expanded.
         stream.run(&spread, inputs(&lengths).symbol("rows", 5)).unwrap();
         let Err(StitchError::Fault { fault, .. }) = stream.synchronize() else {
             panic!("there are three lengths")
@@ -405,9 +405,9 @@ fn both_arrays_of_a_sparse_axis_are_tensors_of_the_stream() {
         assert_eq!(rows, [33.0, 1.0, 17.0], "{hosting}");
 
         let without = Inputs::new().borrow("X", &x).symbol("rows", 3).array("indptr", &indptr);
-        let told = refused(&stream, &gather, without);
-        assert!(told.contains("the array indices is not bound"), "{told}");
-        // An index beyond the rows of X is told when the plan is expanded.
+        let error = refused(&stream, &gather, without);
+        assert!(error.contains("the array indices is not bound"), "{error}");
+        // An index beyond the rows of X is reported when the plan is expanded.
         let beyond = array(&[1, 3], &[0, 3, 1]);
         stream.run(&gather, inputs(&beyond)).unwrap();
         let Err(StitchError::Fault { program, .. }) = stream.synchronize() else {
@@ -430,45 +430,45 @@ fn a_wrong_tensor_is_refused_with_what_to_do() {
     let stream = stitcher.stream().unwrap();
     let columns = TensorLayout::device().with_format(Format::column_major(&[32, 16]));
     let x = stream.to_device(&matrix(32, 16), &columns).unwrap();
-    let told = refused(&stream, &add, Inputs::new().borrow("X", &x));
-    assert!(told.contains("stream.to_layout(tensor, &program.input_layout(\"X\")?)"), "{told}");
+    let error = refused(&stream, &add, Inputs::new().borrow("X", &x));
+    assert!(error.contains("stream.to_layout(tensor, &program.input_layout(\"X\")?)"), "{error}");
     let x = stream.to_layout(x, &add.input_layout("X").unwrap()).unwrap();
     let address = x.address();
     let x = stream.to_layout(x, &add.input_layout("X").unwrap()).unwrap();
     assert_eq!(x.address(), address, "nothing was to be done");
     assert!(stream.run(&add, Inputs::new().borrow("X", &x)).is_ok());
 
-    let told = refused(&stream, &add, Inputs::new());
-    assert!(told.contains("needs X, which was not given; use inputs.borrow"), "{told}");
-    let told = refused(&stream, &add, Inputs::new().borrow("X", &x).borrow("Q", &x));
-    assert!(told.contains("no tensor Q that can be given or taken; it has X, Y"), "{told}");
-    let told = refused(&stream, &add, Inputs::new().borrow("X", &x).borrow("Y", &x));
-    assert!(told.contains("Y is an output, and was borrowed; use into"), "{told}");
-    let told = refused(&stream, &double, Inputs::new().borrow("X", &x));
-    assert!(told.contains("use update or give, because the program changes it"), "{told}");
-    let told = refused(&stream, &add, Inputs::new().borrow("X", &x).size("n", 3));
-    assert!(told.contains("no size n"), "{told}");
+    let error = refused(&stream, &add, Inputs::new());
+    assert!(error.contains("needs X, which was not given; use inputs.borrow"), "{error}");
+    let error = refused(&stream, &add, Inputs::new().borrow("X", &x).borrow("Q", &x));
+    assert!(error.contains("no tensor Q that can be given or taken; it has X, Y"), "{error}");
+    let error = refused(&stream, &add, Inputs::new().borrow("X", &x).borrow("Y", &x));
+    assert!(error.contains("Y is an output, and was borrowed; use into"), "{error}");
+    let error = refused(&stream, &double, Inputs::new().borrow("X", &x));
+    assert!(error.contains("use update or give, because the program changes it"), "{error}");
+    let error = refused(&stream, &add, Inputs::new().borrow("X", &x).size("n", 3));
+    assert!(error.contains("no size n"), "{error}");
     let small = stream.to_device(&matrix(8, 16), &TensorLayout::device()).unwrap();
-    let told = refused(&stream, &add, Inputs::new().borrow("X", &small));
-    assert!(told.contains("needs X as f32[32, 16], and the tensor is f32[8, 16]"), "{told}");
+    let error = refused(&stream, &add, Inputs::new().borrow("X", &small));
+    assert!(error.contains("needs X as f32[32, 16], and the tensor is f32[8, 16]"), "{error}");
 
     let other = stitcher.stream().unwrap();
-    let told = refused(&other, &add, Inputs::new().borrow("X", &x));
-    assert!(told.contains("stream.take_over(tensor, &other)"), "{told}");
+    let error = refused(&other, &add, Inputs::new().borrow("X", &x));
+    assert!(error.contains("stream.take_over(tensor, &other)"), "{error}");
     let x = other.take_over(x, &stream).unwrap();
     assert!(other.run(&add, Inputs::new().borrow("X", &x)).is_ok());
     let session = self::session();
     let elsewhere = Stitcher::new(&session).unwrap();
     let foreign = elsewhere.load(compiled(&add_one(32))).unwrap();
-    let told = refused(&other, &foreign, Inputs::new().borrow("X", &x));
-    assert!(told.contains("belongs to another session"), "{told}");
+    let error = refused(&other, &foreign, Inputs::new().borrow("X", &x));
+    assert!(error.contains("belongs to another session"), "{error}");
     let refused =
         stitcher.load(compiled(DOUBLE).for_target("a5").unwrap()).map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains("target 'a5'"), "{refused}");
 }
 
 #[test]
-fn a_fault_is_told_in_the_words_of_the_program() {
+fn a_fault_is_reported_in_the_words_of_the_program() {
     let text = include_str!("../../../../workload/tests/texts/indexed.workload");
     let session = session();
     let stitcher = Stitcher::new(&session).unwrap();
@@ -503,9 +503,9 @@ fn a_fault_is_told_in_the_words_of_the_program() {
     let small = stitcher.load(compiled(small)).unwrap();
     let x = stream.to_device(&matrix(12, 16), &TensorLayout::device()).unwrap();
     let y = stream.run(&small, Inputs::new().borrow("X", &x)).unwrap().take("Y").unwrap();
-    let told = stream.to_host(&y).unwrap_err().to_string();
-    assert!(told.contains("program small") && told.contains("store"), "{told}");
-    assert_eq!(values(&stream, &x), numbers(12 * 16), "the fault is told once");
+    let error = stream.to_host(&y).unwrap_err().to_string();
+    assert!(error.contains("program small") && error.contains("store"), "{error}");
+    assert_eq!(values(&stream, &x), numbers(12 * 16), "the fault is reported once");
 }
 
 #[test]
@@ -519,17 +519,17 @@ fn what_finds_no_room_on_the_chip_is_counted_as_bounced() {
     };
     let add = on_chip(on_chip(compiled(&add_one(32)), "X"), "Y");
     let add = stitcher.load(add).unwrap();
-    let place = TensorLayout::device().with_memory(MemorySpace::OnChip);
-    let x = stream.to_device(&matrix(32, 16), &place).unwrap();
-    assert!(!x.is_bounced() && x.has_layout(&place));
+    let on_chip = TensorLayout::device().with_memory(MemorySpace::OnChip);
+    let x = stream.to_device(&matrix(32, 16), &on_chip).unwrap();
+    assert!(!x.is_bounced() && x.has_layout(&on_chip));
     let mut outputs = stream.run(&add, Inputs::new().borrow("X", &x)).unwrap();
     let y = outputs.take("Y").unwrap();
     assert!(y.is_bounced(), "two tensors of 2,048 bytes do not fit 3,072");
     assert_eq!(stitcher.counters().bounced_bytes, 2048);
     assert_eq!(values(&stream, &y), numbers(512).iter().map(|x| x + 1.0).collect::<Vec<_>>());
     drop((x, y));
-    let x = stream.to_device(&matrix(32, 16), &place).unwrap();
-    assert!(!x.is_bounced(), "its place is free again");
+    let x = stream.to_device(&matrix(32, 16), &on_chip).unwrap();
+    assert!(!x.is_bounced(), "its memory is free again");
 }
 
 /// What lies in the fast region costs what the profile says, and what found no room there costs what memory does.
@@ -663,8 +663,8 @@ fn a_graph_is_a_program_like_any_other() {
     let mut first = stream.run(&plan, Inputs::new().give("X", x)).unwrap();
     let mut second = stream.run(&graph, Inputs::new().give("x", first.take("Y").unwrap())).unwrap();
     let y = second.take("y").unwrap();
-    let told = refused(&stream, &graph, Inputs::new().borrow("x", &y).size("n", 3));
-    assert!(told.contains("program four_times") && told.contains("no size n"), "{told}");
+    let error = refused(&stream, &graph, Inputs::new().borrow("x", &y).size("n", 3));
+    assert!(error.contains("program four_times") && error.contains("no size n"), "{error}");
     let mut third = stream.run(&plan, Inputs::new().give("X", y)).unwrap();
     let expected: Vec<_> = numbers(512).iter().map(|x| (x + 1.0) * 4.0 + 1.0).collect();
     assert_eq!(values(&stream, &third.take("Y").unwrap()), expected);
@@ -705,10 +705,10 @@ fn a_recording_is_a_program_like_any_other() {
         [(described("X", Role::Input), x.address()), (described("Y", Role::Output), y.address())];
     let program = stitcher.program_of("captured", &recording, &tensors).unwrap();
     let missing = stitcher.program_of("captured", &recording, &tensors[..1]).unwrap_err();
-    let told = missing.to_string();
+    let error = missing.to_string();
     assert!(
-        told.contains("task 0 of the recording") && told.contains("none of the tensors"),
-        "{told}"
+        error.contains("task 0 of the recording") && error.contains("none of the tensors"),
+        "{error}"
     );
     let file = program.to_bytes();
 
@@ -744,7 +744,7 @@ extern "C" fn twice(args: *const u64) {
 fn a_recording_with_kernels_of_ones_own_is_a_program() {
     let kernel = || Kernel::from_fn("twice", CoreKind::AIV, twice);
     let options = DeviceOptions { gm_bytes: 1 << 30, aic: 4, aiv: 8, ..DeviceOptions::default() };
-    let mut device = Device::open_sim(options, Builders).unwrap();
+    let mut device = Device::open_sim(options, StitchingBuilders).unwrap();
     device.register_library().unwrap();
     device.register_kernel(FuncId(500), kernel()).unwrap();
     let of_capture = device.session(SessionOptions::default()).unwrap();
@@ -775,15 +775,16 @@ fn a_recording_with_kernels_of_ones_own_is_a_program() {
         NativeKernels::new(kernels, vec![object]).unwrap()
     };
     let own = native(CoreKind::AIV);
-    let told = |refused: Result<Program, StitchError>| refused.unwrap_err().to_string();
-    let plain = told(stitcher.program_of("captured", &recording, &tensors));
+    let text_of = |refused: Result<Program, StitchError>| refused.unwrap_err().to_string();
+    let plain = text_of(stitcher.program_of("captured", &recording, &tensors));
     assert!(
         plain.contains("runs kernel twice (func id 500) on aiv cores, which is none"),
         "{plain}"
     );
-    let kind = told(stitcher.program_with_native("p", &recording, &tensors, native(CoreKind::AIC)));
+    let kind =
+        text_of(stitcher.program_with_native("p", &recording, &tensors, native(CoreKind::AIC)));
     assert!(kind.contains("none that was given"), "{kind}");
-    let less = told(stitcher.program_with_native("p", &recording, &tensors[..1], own.clone()));
+    let less = text_of(stitcher.program_with_native("p", &recording, &tensors[..1], own.clone()));
     assert!(
         less.contains("as argument 1 of twice, which lies in the memory of the device"),
         "{less}"
@@ -860,13 +861,13 @@ fn a_program_may_name_a_builder_of_the_device() {
     let missing = missing.to_string();
     assert!(missing.contains("builder once, which a2a3sim does not have"), "{missing}");
     assert!(missing.contains("one of: thrice"), "{missing}");
-    // What the builder itself refuses is told by the stream.
+    // What the builder itself refuses is reported by the stream.
     let less = stitcher.load(reference("thrice", variants[1], 0)).unwrap();
     let stream = stitcher.stream().unwrap();
     let x = stream.to_device(&matrix(32, 16), &TensorLayout::device()).unwrap();
     let _ = stream.run(&less, Inputs::new().borrow("X", &x)).unwrap();
-    let told = stream.synchronize().unwrap_err().to_string();
-    assert!(told.contains("BUILD_FAILED"), "{told}");
+    let error = stream.synchronize().unwrap_err().to_string();
+    assert!(error.contains("BUILD_FAILED"), "{error}");
 }
 
 /// Both programs as one.
@@ -895,7 +896,7 @@ fn two_stitched_programs_overlap_as_one_does() {
         let makespan = |programs: &[&Program], overlap| {
             let hosting = Hosting::Virtual(VirtualOptions::default());
             let options = DeviceOptions { aic: aiv / 2, aiv, gm_bytes: 1 << 30, hosting };
-            let mut device = Device::open_sim(options, Builders).unwrap();
+            let mut device = Device::open_sim(options, StitchingBuilders).unwrap();
             device.register_library().unwrap();
             let session = device.session(SessionOptions::default()).unwrap();
             let stitcher = Stitcher::new(&session).unwrap();
@@ -1025,7 +1026,7 @@ fn a_sequence_converts_the_fewest_bytes() {
         .then(Step::new(&reads).with("X", "w").with("Y", "v"))
         .plan();
     assert_eq!((plan.bytes_each_round(), plan.bytes_once()), (0, 2048));
-    // What is read behind its write serves the next round, but not the first one.
+    // What is read after its write serves the next round, but not the first one.
     let plan = Sequence::new()
         .then(Step::new(&rows).with("X", "w"))
         .then(Step::new(&tiles).with("X", "w"))
@@ -1035,17 +1036,17 @@ fn a_sequence_converts_the_fewest_bytes() {
     assert_eq!(plan.before(2).count(), 1);
 }
 
-extern "C" fn told_by_cube(args: *const u64) {
-    told_context(args, 0);
+extern "C" fn context_of_cube(args: *const u64) {
+    write_context(args, 0);
 }
 
-extern "C" fn told_by_vector(args: *const u64) {
-    told_context(args, 1);
+extern "C" fn context_of_vector(args: *const u64) {
+    write_context(args, 1);
 }
 
-/// Writes the number of blocks and the number of its part at the place of its block. The lanes of vector cores count from 0.
-fn told_context(args: *const u64, first: u32) {
-    // SAFETY: the task has three words, and the context stands behind them.
+/// Writes the number of blocks and the number of its part to the element of its block. The lanes of vector cores count from 0.
+fn write_context(args: *const u64, first: u32) {
+    // SAFETY: the task has three words, followed by the context.
     let args = unsafe { std::slice::from_raw_parts(args, 4) };
     let context = BlockContext::of(args[3]);
     let part = first + context.lane.min(1);
@@ -1056,7 +1057,7 @@ fn told_context(args: *const u64, first: u32) {
 }
 
 /// Writes how many of its kind ran before it.
-extern "C" fn told_turn(args: *const u64) {
+extern "C" fn write_turn(args: *const u64) {
     static TURN: AtomicU32 = AtomicU32::new(0);
     // SAFETY: the task has one word.
     let at = unsafe { args.read() } as *mut f32;
@@ -1089,9 +1090,9 @@ fn of_shapes(name: &str, tasks: Vec<GraphTask>, tensors: &[(&str, Role)]) -> Pro
 
 fn kernels_of_shapes() -> Vec<Kernel> {
     vec![
-        Kernel::from_fn("cube", CoreKind::AIC, told_by_cube),
-        Kernel::from_fn("vector", CoreKind::AIV, told_by_vector),
-        Kernel::from_fn("turn", CoreKind::AIV, told_turn),
+        Kernel::from_fn("cube", CoreKind::AIC, context_of_cube),
+        Kernel::from_fn("vector", CoreKind::AIV, context_of_vector),
+        Kernel::from_fn("turn", CoreKind::AIV, write_turn),
     ]
 }
 

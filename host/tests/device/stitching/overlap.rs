@@ -14,7 +14,7 @@ use pto_host::workloads::program::{
 };
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, func};
 
-use super::{Builders, add_one, compiled, tensor, values};
+use super::{StitchingBuilders, add_one, compiled, tensor, values};
 
 /// `Y = X + X`, eight rows in each task, whose tensors are views.
 pub(super) fn add_rows<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
@@ -84,7 +84,7 @@ fn run(order: &[&Program], overlap: usize, seed: u64) -> (f64, u64) {
 
 fn run_on(hosting: Hosting, order: &[&Program], overlap: usize) -> (f64, u64) {
     let options = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 1 << 30, hosting };
-    let mut device = Device::open_sim(options, Builders).unwrap();
+    let mut device = Device::open_sim(options, StitchingBuilders).unwrap();
     device.register_library().unwrap();
     let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
     let options = SessionOptions { run, ..SessionOptions::default() };
@@ -139,7 +139,7 @@ fn builders_share_launches_in_every_hosting() {
     }
 }
 
-/// What a builder hides from the runtime is kept in order by gates, whatever order a seed chooses; so are tasks of which nobody knows what they touch.
+/// What a builder hides from the runtime is kept in order by gates, whatever order a seed chooses; so are tasks of which it is unknown what they touch.
 #[test]
 fn what_the_runtime_cannot_see_is_kept_in_order() {
     let by = |builder| doubled(Some(builder), ROWS, COLUMNS);
@@ -150,7 +150,7 @@ fn what_the_runtime_cannot_see_is_kept_in_order() {
             [&plan, &plan, &plan, &hidden],
             [&plan, &plan, &plan, &gated],
             [&plan, &plan, &plan, &read],
-            // And so would the plan behind tasks that wait at a gate.
+            // And so would the plan after tasks that wait at a gate.
             [&plan, &plan, &hidden, &plan],
             [&plan, &hidden, &read, &gated],
         ] {
@@ -159,7 +159,7 @@ fn what_the_runtime_cannot_see_is_kept_in_order() {
     }
 }
 
-/// `Y = X + X` as a graph whose tasks have a predicate that is always true. Nobody says what such tasks touch.
+/// `Y = X + X` as a graph whose tasks have a predicate that is always true. It is unknown what such tasks touch.
 fn conditional() -> Program {
     let program = doubled(None, ROWS, COLUMNS);
     let ProgramBody::Graph(tasks) = program.body() else { panic!("it is a graph") };
@@ -299,7 +299,7 @@ pub(super) fn add_ones<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildErro
 fn makespan(order: &[&Program], overlap: usize, (rows, columns, aiv): Size) -> f64 {
     let hosting = Hosting::Virtual(VirtualOptions::default());
     let options = DeviceOptions { aic: aiv.div_ceil(2), aiv, gm_bytes: 1 << 30, hosting };
-    let mut device = Device::open_sim(options, Builders).unwrap();
+    let mut device = Device::open_sim(options, StitchingBuilders).unwrap();
     device.register_library().unwrap();
     let run = RunOptions { aicpu_instances: if aiv < 8 { 2 } else { 4 }, ..RunOptions::default() };
     let session = device.session(SessionOptions { run, ..SessionOptions::default() }).unwrap();
@@ -366,11 +366,11 @@ fn graphs_that_are_joined_keep_their_order() {
     let size = (8 * 20, 16, 4);
     let graph = added(false, 1, size);
     let ProgramBody::Graph(tasks) = graph.body() else { panic!("it is a graph") };
-    let behind = |(number, task): (usize, &GraphTask)| {
+    let chained = |(number, task): (usize, &GraphTask)| {
         let producers = number.checked_sub(1).into_iter().collect();
         GraphTask { producers, ..task.clone() }
     };
-    let tasks = tasks.iter().enumerate().map(behind).collect();
+    let tasks = tasks.iter().enumerate().map(chained).collect();
     let row = Program::new("row", ProgramBody::Graph(tasks), graph.tensors().to_vec()).unwrap();
     // It looks at the result.
     let (joined, apart) = (makespan(&[&row, &graph], 2, size), makespan(&[&row, &graph], 1, size));

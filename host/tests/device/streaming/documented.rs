@@ -1,4 +1,4 @@
-//! The program of `docs/streaming.md`, as it stands there.
+//! The program of `docs/streaming.md`.
 
 use pto_host::abi::{CoreKind, GmAddr};
 use pto_host::graph::{

@@ -72,7 +72,7 @@ pub(crate) fn bad<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             }
             Ok(())
         }),
-        // A task that nobody publishes holds the window.
+        // A task that is never published holds the window.
         13 => {
             for _ in 0..100 {
                 stream.add_task(TaskSpec::new(func::EMPTY_AIV, CoreKind::AIV, &[]))?;

@@ -5,11 +5,11 @@ use pto_host::graph::{Arg, Bindings, BuildError, DependencyMode, StreamBuilder, 
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, Work};
 
-use super::program::{Random, SHAPE, part, submit_mix, tensors};
+use super::program::{SHAPE, SplitMix64, part, submit_mix, tensors};
 use super::random::{ELEMENTS, sequential};
 use super::support::{open, pool, small};
 
-fn any_part<'s>(random: &mut Random, tensors: &[TensorView<'s>]) -> TensorView<'s> {
+fn any_part<'s>(random: &mut SplitMix64, tensors: &[TensorView<'s>]) -> TensorView<'s> {
     let number = random.below(u32::try_from(tensors.len()).unwrap_or(1));
     part(random, tensors[number as usize])
 }
@@ -21,7 +21,7 @@ fn piece<G: StreamBuilder>(
     tensors: [TensorView<'_>; 2],
     salt: Arg<'_>,
 ) -> Result<(), BuildError> {
-    let random = &mut Random(seed);
+    let random = &mut SplitMix64(seed);
     stream.scope(DependencyMode::DERIVED, |scope| {
         let temporary = scope.tensor(tensors[0].element(), &SHAPE)?;
         submit_mix(&mut **scope, [&part(random, tensors[0]), &temporary], salt, false, &[])?;
@@ -41,7 +41,7 @@ fn piece<G: StreamBuilder>(
 pub(crate) fn pieces<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [seed, replays, base] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
     let (seed, replays, base) = (*seed, *replays == 1, GmAddr(*base));
-    let random = &mut Random(seed);
+    let random = &mut SplitMix64(seed);
     let all = tensors(base);
     let mut recordings = Vec::new();
     for number in 0..3 {
@@ -71,7 +71,7 @@ pub(crate) fn pieces<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
 /// Scopes of the three modes in turn. What the derivation does not see, the program says.
 pub(crate) fn modes<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [seed, groups, base] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
-    let (random, groups, base) = (&mut Random(*seed), *groups, GmAddr(*base));
+    let (random, groups, base) = (&mut SplitMix64(*seed), *groups, GmAddr(*base));
     let (all, mut ids, mut unseen) = (tensors(base), Vec::new(), Vec::new());
     for _ in 0..groups {
         let mode = DependencyMode::ALL[random.below(3) as usize];

@@ -11,7 +11,7 @@ use super::support::MIX;
 
 builder_set! {
     /// All of them.
-    pub(crate) struct Programs {}
+    pub(crate) struct StreamingPrograms {}
     stream {
         "random" => random,
         "pieces" => super::pieces::pieces,
@@ -27,9 +27,9 @@ builder_set! {
 pub(crate) const SHAPE: [u32; 2] = [16, 24];
 
 /// SplitMix64.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
-impl Random {
+impl SplitMix64 {
     pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -40,7 +40,7 @@ impl Random {
 }
 
 /// A part of a tensor: rows and columns, stepped, perhaps transposed.
-pub(crate) fn part<'s>(random: &mut Random, mut view: TensorView<'s>) -> TensorView<'s> {
+pub(crate) fn part<'s>(random: &mut SplitMix64, mut view: TensorView<'s>) -> TensorView<'s> {
     for dim in 0..2 {
         let extent = view.shape()[dim];
         if random.below(3) > 0 {
@@ -56,7 +56,7 @@ pub(crate) fn part<'s>(random: &mut Random, mut view: TensorView<'s>) -> TensorV
 
 fn random<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [seed, groups, base] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
-    let (mut random, groups, base) = (Random(*seed), *groups, GmAddr(*base));
+    let (mut random, groups, base) = (SplitMix64(*seed), *groups, GmAddr(*base));
     for group in 0..groups {
         stream.scope(DependencyMode::DERIVED, |scope| {
             let first = scope.tensor(ElementType::U32, &SHAPE)?;
@@ -83,13 +83,13 @@ pub(crate) fn tensors(base: GmAddr) -> [TensorView<'static>; 3] {
 /// The temporary is written as a whole, then used.
 fn tasks<G: StreamBuilder>(
     stream: &mut G,
-    random: &mut Random,
+    random: &mut SplitMix64,
     base: GmAddr,
     temporary: &TensorView<'_>,
     group: u64,
 ) -> Result<(), BuildError> {
     let tensors = tensors(base);
-    let tensor = |random: &mut Random| tensors[random.below(3) as usize];
+    let tensor = |random: &mut SplitMix64| tensors[random.below(3) as usize];
     let source = tensor(random);
     submit_mix(stream, [&part(random, source), temporary], Arg::Scalar(group), false, &[])?;
     for salt in 0..5 {
@@ -133,7 +133,7 @@ pub(crate) fn submit_mix<G: StreamBuilder>(
 /// `target[i] = 31 * target[i] + source[i] + salt`, over the target in row-major order; the source begins again where it
 /// is shorter. Some take longer than others.
 pub(crate) unsafe extern "C" fn mix_kernel(args: *const u64) {
-    // SAFETY: the program hands over these eight words.
+    // SAFETY: the program passes these eight words.
     let words: &[u64] = unsafe { core::slice::from_raw_parts(args, 8) };
     let side = |at: usize| {
         let split = |word: u64| (word >> 32, word & 0xFFFF_FFFF);

@@ -7,7 +7,7 @@ use pto_host::graph::{
 };
 use pto_host::{Device, Hosting, Work};
 
-use super::program::{Programs, SHAPE, mix_kernel};
+use super::program::{SHAPE, StreamingPrograms, mix_kernel};
 use super::support::{open, pool, small};
 
 /// Of three tensors.
@@ -73,7 +73,7 @@ pub(crate) fn sequential(program: &str, words: [u64; 2]) -> Vec<u32> {
     let base = tensors.as_mut_ptr().expose_provenance() as u64;
     let words = [words[0], words[1], base];
     let mut stream = Sequential { words, heap: Vec::new(), scopes: 0 };
-    Programs.build_stream(symbol(program), &mut stream).unwrap().unwrap();
+    StreamingPrograms.build_stream(symbol(program), &mut stream).unwrap().unwrap();
     core::hint::black_box(&mut tensors);
     tensors
 }

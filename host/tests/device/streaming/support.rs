@@ -6,7 +6,7 @@ use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{CoreKind, FuncId};
 use pto_host::{Capacities, Device, DeviceOptions, Hosting, Kernel, RunOptions};
 
-use super::program::{Programs, mix_kernel};
+use super::program::{StreamingPrograms, mix_kernel};
 
 /// The func id of [`mix_kernel`].
 pub(crate) const MIX: FuncId = FuncId(900);
@@ -17,7 +17,7 @@ pub(crate) fn pool(os_threads: usize) -> Hosting {
 
 pub(crate) fn open(hosting: Hosting) -> Device {
     let options = DeviceOptions { aic: 3, aiv: 6, gm_bytes: 1 << 30, hosting };
-    let mut device = Device::open_sim(options, Programs).unwrap();
+    let mut device = Device::open_sim(options, StreamingPrograms).unwrap();
     device.register_library().unwrap();
     device.register_kernel(MIX, Kernel::from_fn("mix", CoreKind::AIV, mix_kernel)).unwrap();
     device

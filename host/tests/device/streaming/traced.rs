@@ -13,7 +13,7 @@ const WINDOW: u32 = 256;
 /// Chains of tasks, one after the other in turn.
 const CHAINS: u32 = 7;
 
-/// The kernel of a task, and what runs beside it.
+/// The kernel of a task, and its further kernels on the same cluster.
 fn kernels(number: u32) -> (FuncId, CoreKind, &'static [FuncId]) {
     match number % 5 {
         4 => (func::EMPTY_AIC, CoreKind::AIC, &[func::EMPTY_AIV]),
@@ -29,10 +29,10 @@ pub(crate) fn chains<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
     let tensor = TensorView::dense(base, ElementType::U32, &[CHAINS, 16]);
     let mut first: Option<TaskId> = None;
     for number in 0..tasks {
-        let (func_id, kind, beside) = kernels(number);
+        let (func_id, kind, mix) = kernels(number);
         let own = tensor.slice(0, number % CHAINS, 1);
         let args = [Arg::Scalar(9), Arg::InOut(&own)];
-        let task = TensorTask::new(func_id, kind, &args).mix(beside);
+        let task = TensorTask::new(func_id, kind, &args).mix(mix);
         let after = if number % 100 == 99 { first.as_slice() } else { &[] };
         let id = stream.submit_tensors(&task.after(after))?;
         first.get_or_insert(id);

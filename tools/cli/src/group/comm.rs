@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pto_examples::comm_bench::Args;
 use pto_graph::group::{Collective, Order};
-use pto_host::group::{GroupOptions, GroupWork, Member};
+use pto_host::group::{GroupOptions, GroupWork, RankDevice};
 use pto_host::{Capacities, DeviceOptions, RunOptions};
 
 use super::comm_plot::picture;
@@ -144,7 +144,7 @@ impl<'a> Bench<'a> {
         Ok(self.opened.exchange(wrong)?.into_iter().sum())
     }
 
-    fn result(&self, member: &Member, elements: u64) -> Result<Vec<f32>, Failure> {
+    fn result(&self, member: &RankDevice, elements: u64) -> Result<Vec<f32>, Failure> {
         let is_moved = self.args.collective == Collective::ALL_TO_ALL;
         let count = usize::try_from(elements).map_err(Failure::internal)?;
         let window = self.windows[usize::from(is_moved)];

@@ -162,7 +162,7 @@ impl GroupJob {
         inputs: &Inputs,
     ) -> Result<Self, Failure> {
         let size = opened.group.size();
-        let prepare = |member: &pto_host::group::Member| {
+        let prepare = |member: &pto_host::group::RankDevice| {
             let of = GroupRank { rank: member.rank(), size };
             example.prepare_member(of, params, inputs, member.device())
         };
@@ -240,7 +240,7 @@ impl GroupJob {
             });
         }
         let (mut verdicts, mut digest) = (Vec::new(), 0_u64);
-        let ranks = self.opened.group.members().iter().map(pto_host::group::Member::rank);
+        let ranks = self.opened.group.members().iter().map(pto_host::group::RankDevice::rank);
         for (rank, prepared) in ranks.zip(&mut self.prepared) {
             let verdict = prepared.verify()?;
             for (_, tensor) in prepared.outputs()? {

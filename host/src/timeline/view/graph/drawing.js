@@ -1,4 +1,4 @@
-// A graph with a place for each task and each edge, in the units of the drawing: a column is as wide as a task and its margin.
+// A graph with a position for each task and each edge, in the units of the drawing: a column is as wide as a task and its margin.
 const COLUMN = 120, BOX = [104, 30], MARGIN = 40;
 // From one layer to the next: the wider a graph is for its layers, the more, so that edges do not lie flat.
 const ROWS = [74, 280];
@@ -36,7 +36,7 @@ class Drawing {
   kernels(slot) { return [this.tasks[slot].func, ...(this.tasks[slot].mix ?? [])].map(func => this.kernel(func)).join(" + "); }
   label(slot) { return this.tasks[slot].name ?? this.kernels(slot); }
 
-  // The task at a place of the drawing; -1: none. `slack` is how far beside it counts.
+  // The task at a point of the drawing; -1: none. `slack` is how far outside of it still counts.
   taskAt(x, y, slack) {
     const layer = this.layers[Math.round((y - MARGIN) / this.row - 0.5)] ?? [];
     const found = layer.find(task => Math.abs(task.x - x) <= BOX[0] / 2 + slack && Math.abs(task.y - y) <= BOX[1] / 2 + slack);

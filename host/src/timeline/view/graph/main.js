@@ -1,4 +1,4 @@
-// The page of a graph: the drawing, a search, and what is told of a task.
+// The page of a graph: the drawing, a search, and the details of a task.
 class Page {
   constructor(data) {
     this.drawing = new Drawing(data);
@@ -49,7 +49,7 @@ class Page {
     this.fitted = true;
   }
 
-  // Zooms around a place of the canvas, which stays where it is.
+  // Zooms around a point of the canvas, which stays where it is.
   zoom(factor, px, py) {
     const { state } = this, scale = Math.min(4, Math.max(this.smallest, state.scale * factor));
     state.x += px / state.scale - px / scale;
@@ -107,7 +107,7 @@ class Page {
     this.select(task && task[0] in this.drawing.tasks ? task[0] : -1);
   }
 
-  // ---- what is told -----------------------------------------------------------------------------------
+  // ---- details ----------------------------------------------------------------------------------------
   tell() {
     const { drawing, state } = this, slot = state.selected, box = byId("selected");
     if (slot < 0) return box.replaceChildren("Click a task.");
@@ -129,7 +129,7 @@ class Page {
     byId("facts").textContent = `${plural(data.tasks.length, "task")}, ${plural(data.edges.length, "edge")}, ${plural(data.layers, "layer")}`;
     for (const [func, shade] of this.painter.shades) byId("legend").append(legendKey(shade, this.drawing.kernel(func)));
     const notes = [
-      [true, "Angular: on cube cores (AIC). Round: on vector cores (AIV)."], [has(task => task.mix), "Strips: kernels on vector cores beside it."],
+      [true, "Angular: on cube cores (AIC). Round: on vector cores (AIV)."], [has(task => task.mix), "Strips: kernels on vector cores of its cluster."],
       [has(task => task.blocks), "Shadow: several blocks."], [has(task => task.perhaps), "Dashed: runs if its predicate is true."],
       [data.straight, "The graph has many long edges: they lead straight through the layers between."],
     ];
@@ -161,5 +161,5 @@ class Page {
   }
 }
 
-// For whoever scripts the page.
+// For scripts of the user.
 window.graph = new Page(JSON.parse(byId("data").textContent));

@@ -63,7 +63,7 @@ class Painter {
     }
   }
 
-  // From below the producer to above the consumer, upright at every place on the way.
+  // From below the producer to above the consumer, vertical at every node on the way.
   path({ points }) {
     this.painted.edges++;
     this.context.moveTo(...points[0]);

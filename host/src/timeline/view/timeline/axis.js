@@ -9,7 +9,7 @@ function roundStep(rough) {
   return [1, 2, 5, 10].map(n => n * power).find(n => n >= rough * 0.999);
 }
 
-// The ticks between two times on so many pixels. `chosen`: a reference that somebody asked for, or null.
+// The ticks between two times on so many pixels. `chosen`: a reference that the user asked for, or null.
 function axisOf(from, to, pixels, chosen) {
   const step = Math.max(1, roundStep((to - from) / Math.max(1, pixels / PIXELS_A_TICK)));
   const digits = Math.log10(Math.max(Math.abs(from), Math.abs(to), 1) / step);

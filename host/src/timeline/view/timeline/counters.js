@@ -15,7 +15,7 @@ class Counter {
     }
   }
 
-  // The place of the last step that is not after a time; -1 before the first one.
+  // The index of the last step that is not after a time; -1 before the first one.
   stepAt(at) {
     let low = 0, high = this.times.length;
     while (low < high) {

@@ -54,8 +54,8 @@ class Input {
 
   pinched() {
     const { panel, state } = this, [apart, middle] = this.apart(), { from, to } = this.pinch;
-    const span = (to - from) * this.pinch.apart[0] / apart, place = (this.pinch.apart[1] - LABEL) / (panel.width - LABEL);
-    const held = from + place * (to - from), start = held - (middle - LABEL) / (panel.width - LABEL) * span;
+    const span = (to - from) * this.pinch.apart[0] / apart, fraction = (this.pinch.apart[1] - LABEL) / (panel.width - LABEL);
+    const held = from + fraction * (to - from), start = held - (middle - LABEL) / (panel.width - LABEL) * span;
     state.show(start, start + span);
   }
 

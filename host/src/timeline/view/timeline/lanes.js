@@ -19,7 +19,7 @@ function paintTasks(panel, lane, top) {
     const slot = list[i], task = run.owner(slot);
     if (run.startOf(slot) > state.to) break;
     const left = panel.x(run.startOf(slot)), right = Math.max(panel.x(run.endOf(slot)), left + 1);
-    // Below a pixel, one of a pixel's tasks stands for all; those that matter are always drawn.
+    // Below a pixel, one of a pixel's tasks is drawn for all; those that matter are always drawn.
     if (right <= last + 0.5 && task !== selected && !matching.has(task)) continue;
     last = right;
     const from = Math.max(left, LABEL);

@@ -1,4 +1,4 @@
-// The page: a panel for each run, and what is beside them. Nothing is requested from anywhere.
+// The page: a panel for each run, and the panel next to them. Nothing is requested from anywhere.
 class Page {
   constructor({ runs, colours }) {
     this.runs = runs.map(({ name, ...data }) => new Run(data, name));
@@ -140,5 +140,5 @@ class Page {
   }
 }
 
-// For whoever scripts the page.
+// For scripts of the user.
 window.timeline = new Page(JSON.parse(byId("data").textContent));

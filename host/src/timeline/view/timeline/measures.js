@@ -44,7 +44,7 @@ function paintCounters(panel) {
   });
 }
 
-// A text in the upper row of the axis, near a place and inside the canvas.
+// A text in the upper row of the axis, near a position and inside the canvas.
 function paintNote({ context, theme, width }, text, px, shade) {
   const room = context.measureText(text).width + 8, left = Math.min(Math.max(px - room / 2, LABEL), width - room);
   context.fillStyle = shade;
@@ -66,7 +66,7 @@ function paintRange(panel) {
   paintNote(panel, exactTime(state.range[1] - state.range[0]), (left + right) / 2, theme.colours.accent);
 }
 
-// The chosen moment, and the place of the pointer.
+// The chosen moment, and the position of the pointer.
 function paintMoments(panel) {
   const { context, theme, state, axis, height } = panel;
   const line = (at, shade) => {

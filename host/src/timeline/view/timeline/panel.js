@@ -24,7 +24,7 @@ class Panel {
 
   get top() { return this.state.tops[this.index]; }
   set top(top) { this.state.tops[this.index] = Math.max(0, Math.min(top, this.shown.length * this.laneHeight - (this.height - this.head))); }
-  // The height of what stands above the lanes.
+  // The height of the rows above the lanes.
   get head() { return AXIS + GAP + (this.state.switches.counters ? this.counters.length * TRACK : 0); }
 
   x(at) { return LABEL + (at - this.state.from) / this.state.span * (this.width - LABEL); }
@@ -44,7 +44,7 @@ class Panel {
     this.top = this.state.tops[this.index];
   }
 
-  // The row at a place of the canvas; -1: none. Rows narrower than a pixel are found by it as well.
+  // The row at a point of the canvas; -1: none. Rows narrower than a pixel are found by it as well.
   taskAt(px, py) {
     const lane = this.run.lanes[this.laneAt(py)];
     if (!lane?.tasks || px < LABEL) return -1;

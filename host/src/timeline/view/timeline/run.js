@@ -6,7 +6,7 @@ const [ADDS, DISPATCHES, SEES_END, SKIPS] = [0, 1, 2, 3];
 class Run {
   constructor(data, name) {
     [this.data, this.name] = [data, name];
-    // Behind the tasks, the parts of those that have several: `rows[i]` is what ran, `owner(i)` the task, `block(i)` its block.
+    // After the tasks, the parts of those that have several: `rows[i]` is what ran, `owner(i)` the task, `block(i)` its block.
     this.count = data.tasks.length;
     this.rows = data.tasks.concat(data.parts.map(part => part[3]));
     this.end = Math.max(data.end_ns, 1);
@@ -68,7 +68,7 @@ class Run {
   isUsed(lane) { return (lane.tasks ?? lane.marks).length > 0 || (this.data.fault && lane.core === this.data.fault.core); }
   laneOf(slot) { return this.firstCore + this.rows[slot][CORE]; }
 
-  // The place in a lane's tasks of the first one that ends at a time or after it.
+  // The index in a lane's tasks of the first one that ends at a time or after it.
   firstVisible(list, at) {
     let low = 0, high = list.length;
     while (low < high) {

@@ -1,4 +1,4 @@
-// What stands beside the lanes: about the selected task, a moment, the kernels, the runs.
+// The panel next to the lanes: about the selected task, a moment, the kernels, the runs.
 class Side {
   // `act` is what links do: goTo(run, slot), find(text), changed(), measureFrom(at).
   constructor(state, hues, act) {
@@ -62,12 +62,12 @@ class Side {
   }
 
   waited(run, core) {
-    const told = element("span"), why = element("span", core.text);
-    if (core.task >= 0) told.append(this.link(run, core.task), ": ");
+    const line = element("span"), why = element("span", core.text);
+    if (core.task >= 0) line.append(this.link(run, core.task), ": ");
     if (core.why === "overhead") why.className = "overhead";
-    told.append(why);
-    if (core.tasks?.length) told.append(" ", this.links(run, core.tasks));
-    return told;
+    line.append(why);
+    if (core.tasks?.length) line.append(" ", this.links(run, core.tasks));
+    return line;
   }
 
   table() {

@@ -6,7 +6,7 @@ const MEANINGS = {
 };
 
 class KernelTable {
-  // `changed` is called when somebody sorts the table; `find` with a kernel's name when somebody clicks one.
+  // `changed` is called when the user sorts the table; `find` with a kernel's name when the user clicks one.
   constructor(state, hues, changed, find) { Object.assign(this, { state, hues, changed, find }); }
 
   // The rows, in order: a kernel, and what each run spent in it (undefined: nothing).

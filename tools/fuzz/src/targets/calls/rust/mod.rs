@@ -12,8 +12,8 @@ use pto_host::abi::session::ValueTest;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{GraphBuilder, NoBuilders, TaskSpec};
 use pto_host::session::{
-    Cause, HostBuffer, MAX_STREAMS, Notify, OnFailure, Recording, Reduction, RunTicket, StreamMark,
-    Submitted,
+    FailureCause, HostBuffer, MAX_STREAMS, Notify, OnFailure, Recording, Reduction, RunTicket,
+    StreamMark, Submitted,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{
@@ -101,7 +101,7 @@ impl OpenStream {
         };
         self.common.disturb();
         let is_own = failure.stream == self.stream.id();
-        if is_own && matches!(failure.cause, Cause::TimedOut(_)) {
+        if is_own && matches!(failure.cause, FailureCause::TimedOut(_)) {
             assert!(
                 self.limits.load(Ordering::Relaxed) > 0,
                 "a wait without a limit has one: {failure}"

@@ -6,8 +6,8 @@
 
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
-/// A builder with what it needs, as the host writes it.
-pub(super) struct BesideWords<'w> {
+/// A builder with its arguments, as the host writes it.
+pub(super) struct BuilderWords<'w> {
     pub(super) builder: &'w str,
     pub(super) args: &'w [u64],
     /// A kernel that the device has; no core runs it.
@@ -16,7 +16,7 @@ pub(super) struct BesideWords<'w> {
     pub(super) tensors: &'w [(GmAddr, u64, bool)],
 }
 
-impl BesideWords<'_> {
+impl BuilderWords<'_> {
     /// The words.
     pub(super) fn words(&self) -> Vec<u64> {
         let mut words = vec![pto_graph::symbol(self.builder), self.args.len() as u64];

@@ -1,6 +1,6 @@
-//! A session on a device whose memory only copies reach: what the host has written goes there before the firmware comes up, and what the
-//! firmware has written comes back when it has returned. In between neither sees what the other writes, so that the session is a series of
-//! launches, each of which does what was submitted before it.
+//! A session on a device without memory that both sides map: what the host has written is copied to the device before the firmware starts,
+//! and what the firmware has written is copied back when it has returned. In between neither sees what the other writes. So the session is
+//! a series of launches, each of which does what was submitted before it.
 //!
 //! | written by | what | goes |
 //! |---|---|---|
@@ -13,27 +13,27 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use super::shared::Shared;
+use super::session_core::SessionCore;
 use super::stream_core::StreamCore;
 use crate::error::Error;
 
-/// See the file; of one coming up.
-pub(super) struct Exchange<'s> {
-    shared: &'s Shared,
-    /// The streams that the firmware gets. The others are the host's until it returns.
+/// The copies for one start of the firmware; see the file.
+pub(super) struct MemorySync<'s> {
+    shared: &'s SessionCore,
+    /// The streams that the firmware gets. The host serves the others until it returns.
     streams: Vec<Arc<StreamCore>>,
 }
 
-impl<'s> Exchange<'s> {
-    /// Sends what the device lacks; nothing, where both sides have the same memory.
-    pub(super) fn send(shared: &'s Shared) -> Result<Self, Error> {
+impl<'s> MemorySync<'s> {
+    /// Sends what the device lacks; nothing if both sides map the same memory.
+    pub(super) fn send(shared: &'s SessionCore) -> Result<Self, Error> {
         let mut streams = Vec::new();
         if shared.memory.gm().is_remote() {
             if !shared.board.is_there()? {
                 shared.board.forget();
                 shared.streams().iter().for_each(|core| core.forget_sent());
             }
-            let is_theirs = |core: &Arc<StreamCore>| !shared.board.board().is_handed(core.place);
+            let is_theirs = |core: &Arc<StreamCore>| !shared.board.board().is_handed(core.slot);
             streams.extend(shared.streams().into_iter().filter(is_theirs));
             streams.iter().try_for_each(|core| core.send())?;
             shared.board.send()?;

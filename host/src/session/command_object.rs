@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pto_abi::GmAddr;
 
 use super::capture::Recording;
-use super::captured::{CapturedKept, CapturedRun};
+use super::captured::{CapturedObject, CapturedRun};
 use super::event::EventCore;
 use super::guarded::HostFunction;
 use super::host_buffer::HostBuffer;
@@ -16,8 +16,8 @@ use super::owned_work::{OwnedWork, RunTicket};
 use crate::buffer::DeviceBuffer;
 use crate::options::RunOptions;
 
-/// What is kept of one command.
-pub(super) enum Kept {
+/// The object of one command.
+pub(super) enum CommandObject {
     /// Of a run.
     Run(Box<RunCommand>),
     /// Of a recording that the firmware launches: its words in GM.
@@ -34,17 +34,17 @@ pub(super) enum Kept {
     Barrier(Arc<Barrier>),
 }
 
-impl Kept {
-    /// Of one command that is as it was captured.
-    pub(super) fn of(captured: &CapturedKept) -> Option<Self> {
+impl CommandObject {
+    /// The object of a command that was captured.
+    pub(super) fn of(captured: &CapturedObject) -> Option<Self> {
         match captured {
-            CapturedKept::Nothing => None,
-            CapturedKept::Buffer(buffer) => Some(Self::Buffer(buffer.clone())),
-            CapturedKept::Function(function) => {
+            CapturedObject::Nothing => None,
+            CapturedObject::Buffer(buffer) => Some(Self::Buffer(buffer.clone())),
+            CapturedObject::Function(function) => {
                 let function = Arc::clone(function);
                 Some(Self::Function(HostFunction::new(move || function())))
             }
-            CapturedKept::Run(run) => {
+            CapturedObject::Run(run) => {
                 let CapturedRun { work, options, ticket } = CapturedRun::clone(run);
                 let work = RunWork::Work(work);
                 Some(Self::Run(Box::new(RunCommand { work, options, ticket })))
@@ -67,7 +67,7 @@ pub(super) enum RunWork {
     Recording(Recording, Vec<(GmAddr, GmAddr)>),
 }
 
-/// A point that several streams wait for until all of them have come to it.
+/// A point at which several streams wait until all of them have reached it.
 pub(super) struct Barrier {
     streams: Vec<StreamId>,
     missing: AtomicUsize,
@@ -84,13 +84,13 @@ impl Barrier {
         &self.streams
     }
 
-    /// One more stream has come.
+    /// One more stream has reached the barrier.
     pub(super) fn arrive(&self) {
         // AcqRel: pairs with the other arrivals and with the Acquire load in `is_open`.
         self.missing.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether every stream has come.
+    /// Whether every stream has reached it.
     pub(super) fn is_open(&self) -> bool {
         // Acquire: pairs with the Release half of the subtraction in `arrive`.
         self.missing.load(Ordering::Acquire) == 0

@@ -1,15 +1,15 @@
-//! Where the bytes of a copy are: in GM, or in a buffer of the host.
+//! The memory of a copy: a window of GM, or of a buffer of the host.
 
 use pto_abi::GmWindow;
 
-/// Where bytes begin. The window is all of the memory that they are in: atomic accesses to a word have one size only as long as everybody who accesses it
-/// knows of the whole word.
-pub(super) struct BytePlace<'w> {
+/// A window, and an offset into it. The window covers all of the memory, not only the bytes of the copy, so that all accesses to a word are
+/// atomic accesses of the same size.
+pub(super) struct ByteWindow<'w> {
     pub(super) window: GmWindow<'w>,
     pub(super) offset: u64,
 }
 
-impl BytePlace<'_> {
+impl ByteWindow<'_> {
     pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Option<()> {
         self.window.read_bytes(self.offset + at, to)
     }

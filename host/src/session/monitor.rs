@@ -1,5 +1,5 @@
-//! A seat: the place where a thread of the host waits for a change of a stream or an event. In virtual time the waiting thread
-//! steps the session meanwhile.
+//! `Monitor`: a state with a lock and a condition variable. Threads of the host wait on it for a change of a stream or an event. In
+//! virtual time the waiting thread steps the session meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -11,16 +11,16 @@ use super::bell::Bell;
 use super::others::{Outside, Quiet};
 use super::serving;
 
-/// A state that one side changes and the other one waits for.
+/// A state that one thread changes and another one waits for.
 #[derive(Default)]
-pub(super) struct Seat<S> {
+pub(super) struct Monitor<S> {
     state: Mutex<S>,
     changed: Condvar,
-    /// Threads that wait; changed while `state` is locked. Waking nobody would cost a system call.
+    /// Threads that wait; changed while `state` is locked. With none, `change` saves the system call that wakes them.
     waiters: AtomicUsize,
 }
 
-/// Somebody who can be stepped.
+/// A service that its callers can step.
 pub(super) trait Step: Send + Sync {
     /// One bounded turn of the service, in which at most so much time passes with nothing done; `None`: as much as it takes.
     fn step(&self, idle: Option<Duration>) -> Stepped;
@@ -35,40 +35,40 @@ pub(super) trait Step: Send + Sync {
 pub(super) enum Stepped {
     /// Something.
     Worked,
-    /// Nothing: nothing can happen unless somebody submits something.
+    /// Nothing: nothing can happen before another command is submitted.
     Idle,
-    /// The caller is called by the service.
+    /// Nothing: the service itself has called the caller.
     Within,
 }
 
-/// Who steps the service: a thread of the session, or who waits.
+/// What steps the service: a thread of the session, or the threads that wait.
 #[derive(Default)]
 pub(super) struct Driver {
     /// Not set: a thread.
     stepped: OnceLock<Weak<dyn Step>>,
     /// What wakes that thread.
     pub(super) bell: Bell,
-    /// Who else may act while somebody waits.
+    /// Threads and processes outside of the session that may act while a thread waits.
     pub(super) outside: Outside,
-    /// The session has ended, and its thread does nothing any more.
+    /// The session has ended, and its thread has returned.
     has_left: AtomicBool,
 }
 
-/// How long somebody who waits looks by himself, before he asks to be told: about what being told costs, which is a nap of the service
-/// and two threads that wake up.
-const LOOKS: Duration = Duration::from_micros(100);
-/// From this time on he lets other threads have his CPU between two looks: the one that he waits for may have no other one.
-const LOOKS_ALONE: Duration = Duration::from_micros(2);
+/// How long a waiting thread polls before it blocks: about what blocking costs, which is a sleep of the service and two threads that
+/// wake up.
+const SPIN: Duration = Duration::from_micros(100);
+/// After this time the waiting thread yields its CPU between two polls: the thread that it waits for may have no other one.
+const SPIN_WITHOUT_YIELD: Duration = Duration::from_micros(2);
 
-/// How often somebody who waits looks whether the session has ended: what it has not done by then will never be.
-const LOOKS_FOR_END: Duration = Duration::from_millis(200);
+/// How often a waiting thread checks whether the session has ended: what has not happened by then never will.
+const END_CHECK: Duration = Duration::from_millis(200);
 
 /// Why a wait has ended without what was waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unmet {
     /// The time is over.
     TimedOut(Duration),
-    /// Nothing will happen any more.
+    /// Nothing can happen any more.
     Stuck(String),
 }
 
@@ -81,43 +81,43 @@ pub(super) fn has_cpus() -> bool {
 }
 
 impl Driver {
-    /// From now on `step` is stepped by those who wait.
+    /// From now on the threads that wait step `step`.
     pub(super) fn set_stepped(&self, step: Weak<dyn Step>) {
-        // A session sets it once, before anybody can wait.
+        // A session sets it once, before a thread can wait.
         self.stepped.set(step).unwrap_or_default();
     }
 
-    /// Which session it is of, for [`serving`].
+    /// Identifies the session, for [`serving`].
     pub(super) fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// One turn, where those who wait make the turns; `None`: a thread does.
+    /// One turn, if the waiting threads step the service; `None`: a thread of the session does.
     pub(super) fn step(&self) -> Option<Stepped> {
         self.step_within(None)
     }
 
     fn step_within(&self, idle: Option<Duration>) -> Option<Stepped> {
         let Some(step) = self.stepped.get() else {
-            // Somebody waits: the thread is to look what the firmware has done.
+            // The caller waits: the thread of the session must look what the firmware has done.
             self.bell.ring();
             return None;
         };
         Some(step.upgrade().map_or(Stepped::Idle, |step| step.step(idle)))
     }
 
-    /// One turn, where those who wait make the turns and nobody makes one just now; whether anything was done.
+    /// One turn, if the waiting threads step the service and no other thread does so just now; whether anything was done.
     pub(super) fn try_step(&self, idle: Duration) -> bool {
         let step = self.stepped.get().and_then(Weak::upgrade);
         step.is_some_and(|step| step.try_step(Some(idle)) == Stepped::Worked)
     }
 
-    /// Whether those who wait make the turns.
+    /// Whether the waiting threads step the service.
     pub(super) fn is_stepped(&self) -> bool {
         self.stepped.get().is_some()
     }
 
-    /// Looks for a moment, where somebody else steps the service and has a CPU to do it on.
+    /// Polls for a moment, if another thread steps the service and has a CPU of its own.
     pub(super) fn expect_soon(&self, is_there: impl Fn() -> bool) {
         if self.stepped.get().is_some() || !has_cpus() {
             return;
@@ -125,10 +125,10 @@ impl Driver {
         let start = Instant::now();
         let goes_on = || {
             let looked = start.elapsed();
-            if (LOOKS_ALONE..LOOKS).contains(&looked) {
+            if (SPIN_WITHOUT_YIELD..SPIN).contains(&looked) {
                 std::thread::yield_now();
             }
-            looked < LOOKS
+            looked < SPIN
         };
         let _found = spin_while(goes_on, || is_there().then_some(()));
     }
@@ -138,15 +138,15 @@ impl Driver {
         step.map_or_else(|| ENDED.to_owned(), |step| step.state())
     }
 
-    /// The thread that steps the service will do nothing any more.
+    /// The thread that steps the service returns.
     pub(super) fn leave(&self) {
-        // Release: pairs with the Acquire load in `wait_for_thread`, so that who sees it sees everything that was done.
+        // Release: pairs with the Acquire load in `wait_for_thread`, so that a thread that sees it sees all of the service's work.
         self.has_left.store(true, Ordering::Release);
     }
 
     fn wait_for_thread<S, T>(
         &self,
-        seat: &Seat<S>,
+        monitor: &Monitor<S>,
         limit: Option<Duration>,
         mut look: impl FnMut(&mut S) -> Option<T>,
     ) -> Result<T, Unmet> {
@@ -155,8 +155,8 @@ impl Driver {
             let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
             // Acquire: pairs with the Release store in `leave`.
             let has_left = self.has_left.load(Ordering::Acquire);
-            let looks = if has_left { Duration::ZERO } else { LOOKS_FOR_END };
-            if let Some(found) = seat.wait(left.unwrap_or(looks).min(looks), &mut look) {
+            let looks = if has_left { Duration::ZERO } else { END_CHECK };
+            if let Some(found) = monitor.wait(left.unwrap_or(looks).min(looks), &mut look) {
                 return Ok(found);
             }
             if has_left {
@@ -168,29 +168,29 @@ impl Driver {
         }
     }
 
-    /// Waits at `seat` until `look` finds something, at most for `limit`.
+    /// Waits on `monitor` until `look` finds something, at most for `limit`.
     pub(super) fn wait<S, T>(
         &self,
-        seat: &Seat<S>,
+        monitor: &Monitor<S>,
         limit: Option<Duration>,
         mut look: impl FnMut(&mut S) -> Option<T>,
     ) -> Result<T, Unmet> {
         if serving::is_service(self.address()) {
-            let found = look(&mut seat.lock());
+            let found = look(&mut monitor.lock());
             let state = "what a command held waits for the session while it is dropped";
             return found.ok_or_else(|| Unmet::Stuck(state.to_owned()));
         }
         if self.stepped.get().is_none() {
-            if let Some(found) = look(&mut seat.lock()) {
+            if let Some(found) = look(&mut monitor.lock()) {
                 return Ok(found);
             }
             self.bell.ring();
-            return self.wait_for_thread(seat, limit, look);
+            return self.wait_for_thread(monitor, limit, look);
         }
         let start = Instant::now();
         let mut quiet = Quiet::default();
         loop {
-            if let Some(found) = look(&mut seat.lock()) {
+            if let Some(found) = look(&mut monitor.lock()) {
                 return Ok(found);
             }
             let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
@@ -202,7 +202,7 @@ impl Driver {
                 }
                 _ => {
                     // The last turn may have brought what is waited for.
-                    let found = look(&mut seat.lock());
+                    let found = look(&mut monitor.lock());
                     let has_time = left.is_none_or(|left| !left.is_zero());
                     if found.is_none()
                         && has_time
@@ -210,8 +210,8 @@ impl Driver {
                     {
                         continue;
                     }
-                    // So may what somebody did just before he could not act any more.
-                    let found = found.or_else(|| look(&mut seat.lock()));
+                    // So may an action of an outsider just before it became unable to act.
+                    let found = found.or_else(|| look(&mut monitor.lock()));
                     return found.ok_or_else(|| match limit {
                         Some(limit) => Unmet::TimedOut(limit),
                         None => Unmet::Stuck(self.state()),
@@ -222,19 +222,19 @@ impl Driver {
     }
 }
 
-impl<S> Seat<S> {
-    /// With this state.
+impl<S> Monitor<S> {
+    /// A monitor of this state.
     pub(super) fn new(state: S) -> Self {
         Self { state: Mutex::new(state), changed: Condvar::new(), waiters: AtomicUsize::new(0) }
     }
 
-    /// The state, to be looked at.
+    /// Locks the state.
     pub(super) fn lock(&self) -> MutexGuard<'_, S> {
         // Every state that a panic could leave is a valid one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes who waits for it.
+    /// Changes the state, and wakes the threads that wait for it.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut S) -> R) -> R {
         let mut state = self.lock();
         let result = change(&mut state);

@@ -1,39 +1,42 @@
-//! Does the jobs of a session. A thread of a crew calls it, or the thread that steps the service.
+//! Runs the jobs of a session, on a thread of a pool or on the thread that steps the service.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::copies::Copy;
-use super::error::Cause;
-use super::exchange::Exchange;
+use super::command_object::{RunCommand, RunWork};
+use super::copies::CopyCommand;
+use super::error::FailureCause;
 use super::guarded::guarded;
-use super::kept::{RunCommand, RunWork};
+use super::memory_sync::MemorySync;
 use super::owned_work::OwnedWork;
 use super::resident;
 use super::serving;
-use super::shared::Shared;
-use super::work::{Ended, Job, Report};
+use super::session_core::SessionCore;
+use super::work::{FirmwareExit, Job, Report};
 use crate::control::RunControl;
 use crate::device::Device;
 use crate::error::Error;
 use crate::options::{RunOptions, Work};
 
-/// What does the jobs.
+/// Runs jobs.
 #[derive(Clone)]
-pub(super) struct Performer {
+pub(super) struct JobRunner {
     pub(super) device: Arc<Mutex<Device>>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SessionCore>,
 }
 
-impl Performer {
-    /// Does a job to the end. A panic is an error of the job: whoever gave it waits for the report.
+impl JobRunner {
+    /// Runs a job to its end. A panic becomes an error of the job, because the service waits for its report.
     pub(super) fn perform(&self, job: Job) -> Report {
         let stream = job.stream();
         guarded(|| self.perform_job(job)).unwrap_or_else(|message| {
             let error = Arc::new(Error::Panicked { message });
             match stream {
-                Some(stream) => Report::Over(stream, Err(Cause::Device(error))),
-                None => Report::Ended(Ended { result: Err(error), left: Vec::new() }),
+                Some(stream) => Report::Over(stream, Err(FailureCause::Device(error))),
+                None => Report::FirmwareExited(FirmwareExit {
+                    result: Err(error),
+                    interrupted: Vec::new(),
+                }),
             }
         })
     }
@@ -48,7 +51,7 @@ impl Performer {
             Job::Call(stream, function) => {
                 let called =
                     serving::serve(self.shared.driver.address(), Some(stream), || function.call());
-                Report::Over(stream, called.map_err(Cause::HostFunction))
+                Report::Over(stream, called.map_err(FailureCause::HostFunction))
             }
         }
     }
@@ -60,18 +63,18 @@ impl Performer {
 
     fn come_up(&self, control: &RunControl) -> Report {
         let mut device = self.device();
-        let ended = match Exchange::send(&self.shared) {
-            Ok(exchange) => {
+        let ended = match MemorySync::send(&self.shared) {
+            Ok(sync) => {
                 let options = &self.shared.options.run;
-                resident::run(&mut device, (&self.shared.board, &exchange), options, control)
+                resident::run(&mut device, &self.shared.board, &sync, options, control)
             }
-            Err(error) => Ended { result: Err(Arc::new(error)), left: Vec::new() },
+            Err(error) => FirmwareExit { result: Err(Arc::new(error)), interrupted: Vec::new() },
         };
         drop(device);
         if let Ok(makespan) = &ended.result {
             self.shared.clock.advance(*makespan);
         }
-        Report::Ended(ended)
+        Report::FirmwareExited(ended)
     }
 
     fn run(&self, command: &RunCommand, control: &RunControl) -> Result<(), Error> {
@@ -93,7 +96,7 @@ impl Performer {
         Ok(())
     }
 
-    /// The options of the session for a run. Nobody feeds a graph: all of its instances schedule, and each needs a cluster.
+    /// The options of the session for a run. A graph needs no builder instance: all instances schedule, and each needs a cluster.
     fn options_of(&self, work: &RunWork, device: &Device) -> Cow<'_, RunOptions> {
         let options = &self.shared.options.run;
         let is_graph =
@@ -104,11 +107,11 @@ impl Performer {
         Cow::Owned(RunOptions { aicpu_instances: device.clusters(), ..options.clone() })
     }
 
-    pub(super) fn copy(&self, copy: &Copy) -> Result<(), Cause> {
+    pub(super) fn copy(&self, copy: &CopyCommand) -> Result<(), FailureCause> {
         copy.perform(&self.shared.memory)
     }
 }
 
-fn of_device(error: Error) -> Cause {
-    Cause::Device(Arc::new(error))
+fn of_device(error: Error) -> FailureCause {
+    FailureCause::Device(Arc::new(error))
 }

@@ -1,12 +1,12 @@
-//! What an address of the device turned out to be: part of the errors about memory.
+//! What an address of the device turned out to be, for the errors about memory.
 
 use std::fmt;
 
 use pto_abi::GmAddr;
 
-/// What stands at an address that was expected to be an allocation.
+/// The state of an address that was expected to be an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum AddressState {
     /// Not an address of this device's GM.
     OutsideGm,
     /// GM that is not allocated.
@@ -24,7 +24,7 @@ pub enum Place {
     Freed,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AddressState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutsideGm => write!(f, "outside the device's GM"),

@@ -1,4 +1,4 @@
-//! The transport between ranks in virtual time: the machines move the bytes, and this says to them what a host says.
+//! The transport between ranks in virtual time: the simulated machines move the bytes, and this passes the calls of the host to them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use pto_sim_shim::group::{ByteRange, Transfer, TransferError};
 use pto_sim_shim::virtual_time::group::VirtualNet;
 
-use super::transport::{Completion, Place, Transport};
+use super::transport::{Completion, RankLocation, Transport};
 
 /// One rank.
-pub(super) struct Seated {
+pub(super) struct VirtualTransport {
     pub(super) net: Arc<VirtualNet>,
     pub(super) rank: u32,
     pub(super) size: u32,
 }
 
-impl Transport for Seated {
-    fn place(&self) -> Place {
+impl Transport for VirtualTransport {
+    fn location(&self) -> RankLocation {
         let host = "the machine in virtual time".to_owned();
         let ranks_per_node = self.net.profile().ranks_per_node.min(self.size);
-        Place { rank: self.rank, size: self.size, host, ranks_per_node }
+        RankLocation { rank: self.rank, size: self.size, host, ranks_per_node }
     }
 
     fn map(&self, _: u32, memory: ByteRange) -> Result<(), TransferError> {

@@ -23,7 +23,7 @@ use crate::memory::Memory;
 use crate::session::{OwnedWork, Reclaimer, Session, SessionError, StreamId};
 
 /// What they share.
-pub(super) struct Shared {
+pub(super) struct StitcherCore {
     pub(super) memory: DeviceMemory,
     /// Waits for memory that comes back.
     reclaimer: Reclaimer,
@@ -41,15 +41,15 @@ pub(super) struct Shared {
     pub(super) on_chip_costs: Option<OnChip>,
     /// Whether the device expands plans and lists of tasks.
     pub(super) expands_plans: bool,
-    /// A kernel for the gates of builders that share a launch; `None`: on this device, a builder has a launch for itself.
+    /// A kernel for the gates of builders that share a launch; `None`: on this device, a builder has a launch of its own.
     pub(super) gate: Option<(FuncId, CoreKind)>,
-    /// What programs are told of their group; empty: there is none.
+    /// The words of the group, which a program gets after its own; empty: there is none.
     group_words: Vec<u64>,
 }
 
-/// A block of memory that somebody owns.
+/// A block of memory that a tensor owns.
 pub(super) struct Block {
-    shared: Arc<Shared>,
+    shared: Arc<StitcherCore>,
     pub(super) address: GmAddr,
     bytes: u64,
     stream: StreamId,
@@ -58,7 +58,7 @@ pub(super) struct Block {
     pub(super) is_unordered: bool,
 }
 
-impl Shared {
+impl StitcherCore {
     pub(super) fn new(session: &Session, on_chip_bytes: u64) -> Result<Arc<Self>, SessionError> {
         let cores: u32 = session
             .with_device(|device| CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum())?;
@@ -95,7 +95,7 @@ impl Shared {
         OwnedWork::Stream { builder: BUILDER.to_owned(), orch_args }
     }
 
-    /// The words of a program, and those of the group behind them.
+    /// The words of a program, followed by those of the group.
     pub(super) fn in_group(&self, mut own: Vec<u64>) -> Vec<u64> {
         own.extend(&self.group_words);
         own
@@ -199,14 +199,15 @@ impl Shared {
     fn free(&self, blocks: Vec<GmAddr>) {
         for address in blocks {
             let freed = self.memory().free(address, Owner::User);
-            debug_assert!(freed.is_ok(), "a block of the pool is nobody's: {freed:?}");
+            debug_assert!(freed.is_ok(), "the pool owns its free blocks: {freed:?}");
         }
     }
 }
 
 /// The first kernel that a core of the device runs.
 fn gate(device: &Device) -> Option<(FuncId, CoreKind)> {
-    let kernels = device.describe().kernels.into_iter().filter(|_| device.runs_builders_beside());
+    let kernels =
+        device.describe().kernels.into_iter().filter(|_| device.shares_launches_with_builders());
     let mut kernels = kernels.map(|kernel| (kernel.func_id, kernel.kind));
     kernels.find(|(_, kind)| device.cores(*kind) > 0)
 }
@@ -224,8 +225,8 @@ impl Block {
         self.stream
     }
 
-    /// From here on it belongs to another stream, which waits for the one that it belonged to.
-    pub(super) const fn hand_over(&mut self, stream: StreamId) {
+    /// From here on it belongs to another stream, which waits for the previous owner.
+    pub(super) const fn transfer_to(&mut self, stream: StreamId) {
         self.stream = stream;
     }
 
@@ -233,7 +234,7 @@ impl Block {
         self.shared.reclaimer.is_of(session)
     }
 
-    pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+    pub(super) fn is_of(&self, shared: &Arc<StitcherCore>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }
 }
@@ -248,7 +249,7 @@ impl Drop for Block {
     }
 }
 
-impl Drop for Shared {
+impl Drop for StitcherCore {
     fn drop(&mut self) {
         self.free_pool();
         drop(self.on_chip_mark.take());

@@ -5,7 +5,7 @@
 //!      -> Ready(Worker): take_job         IN A JOB -> job_over
 //!      -> Ready(Run):    take_run         IN A JOB -> job_over
 //!      -> Ready(Launch): the firmware comes up, or gets the stream back: give_back
-//!      -> Theirs:        the firmware has the head; catch_up tells what it has done
+//!      -> WithFirmware:  the firmware has the head; catch_up takes over what it has done
 //!      -> Blocked:       look again later, or fail_head where streams wait for each other
 //! ```
 //! Invariants: commands become over in their order, each once; entries are given back when their command is over. While the firmware
@@ -18,29 +18,29 @@ use pto_abi::session::{CommandHead, CommandKind, CommandRing, ValueTest};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{GmAddr, GmWindow};
 
-use super::copies::Copy;
-use super::error::{Cause, CommandFailure};
+use super::command_object::{Barrier, CommandObject};
+use super::copies::CopyCommand;
+use super::error::{CommandFailure, FailureCause};
 use super::event::EventCore;
-use super::kept::{Barrier, Kept};
 use super::options::OnFailure;
 use super::reduction::Reduction;
-use super::shared::Shared;
+use super::session_core::SessionCore;
 use super::stream_core::StreamCore;
-use super::work::{Job, Outcome};
+use super::work::{Job, LaunchOutcome};
 use crate::control::RunControl;
 
 /// Copies of at most so many bytes are done by the service itself: a worker costs more.
 const SMALL_COPY_BYTES: u64 = 1 << 13;
 
 /// One stream.
-pub(super) struct Lane {
+pub(super) struct StreamState {
     pub(super) core: Arc<StreamCore>,
-    /// Where its first command that is not over stands.
+    /// The ring entry of its first command that is not over.
     at: u64,
     /// Commands that the host knows to be over.
     known: u64,
     busy: Busy,
-    /// The head is a barrier that the stream has come to.
+    /// The head is a barrier that the stream has reached.
     has_arrived: bool,
     /// Resets of the session that it has seen.
     resets: u64,
@@ -56,18 +56,18 @@ enum Busy {
     Job(CommandHead),
 }
 
-/// What its next command is.
-pub(super) enum Look {
+/// The state of its next command.
+pub(super) enum HeadState {
     /// There is none.
-    Nothing,
+    Empty,
     /// It is being done.
     Busy,
     /// The firmware has it.
-    Theirs,
-    /// It can be done, by these.
+    WithFirmware,
+    /// It can be done, by this executor.
     Ready(Wants),
     /// It waits.
-    Blocked(Block),
+    Blocked(WaitReason),
 }
 
 /// Who can do a command.
@@ -84,7 +84,7 @@ pub(super) enum Wants {
 }
 
 /// What a command waits for.
-pub(super) enum Block {
+pub(super) enum WaitReason {
     /// A record of an event.
     Record(Arc<EventCore>, u64),
     /// A word of GM.
@@ -93,9 +93,9 @@ pub(super) enum Block {
     Barrier(Arc<Barrier>),
 }
 
-impl Lane {
+impl StreamState {
     pub(super) fn new(core: Arc<StreamCore>, resets: u64) -> Self {
-        core.told.change(|told| told.resets = resets);
+        core.status.change(|status| status.resets = resets);
         Self {
             core,
             at: 0,
@@ -124,15 +124,15 @@ impl Lane {
 
     /// Whether it waits at this barrier.
     pub(super) fn is_at(&self, barrier: &Arc<Barrier>) -> bool {
-        let is_same = |kept: &Kept| match kept {
-            Kept::Barrier(other) => Some(Arc::ptr_eq(other, barrier)),
+        let is_same = |object: &CommandObject| match object {
+            CommandObject::Barrier(other) => Some(Arc::ptr_eq(other, barrier)),
             _ => None,
         };
         let head = self.head().filter(|_| self.has_arrived);
-        head.and_then(|head| self.core.with_kept(head.number, is_same)).unwrap_or(false)
+        head.and_then(|head| self.core.with_object(head.number, is_same)).unwrap_or(false)
     }
 
-    /// Whether nobody submits to it any more, and everything is over.
+    /// Whether it is closed, and all of its commands are over.
     pub(super) fn is_over(&self) -> bool {
         self.core.is_closed() && !self.is_busy() && self.ring().waiting(self.at) == 0
     }
@@ -145,41 +145,41 @@ impl Lane {
             line.stopped.store(0, Ordering::Relaxed);
             line.first_failed.store(0, Ordering::Relaxed);
             line.fault.store(0, Ordering::Relaxed);
-            self.core.told.change(|told| {
-                (told.stopped, told.failure, told.resets) = (None, None, resets);
+            self.core.status.change(|status| {
+                (status.stopped, status.failure, status.resets) = (None, None, resets);
             });
         }
     }
 
     /// Whether the firmware has handed it over, while it is up.
-    fn is_handed(&self, shared: &Shared) -> bool {
-        shared.board.board().is_handed(self.core.place)
+    fn is_handed(&self, shared: &SessionCore) -> bool {
+        shared.board.board().is_handed(self.core.slot)
     }
 
     /// Before the firmware comes up: whether it gets the stream.
-    pub(super) fn prepare(&self, shared: &Shared, is_theirs: bool) {
+    pub(super) fn prepare(&self, shared: &SessionCore, is_theirs: bool) {
         let board = shared.board.board();
-        let line = shared.board.stream(self.core.place);
-        // Relaxed: the launch of the firmware is behind these stores.
+        let line = shared.board.stream(self.core.slot);
+        // Relaxed: the launch of the firmware, which comes after these stores, publishes them.
         line.returned.store(0, Ordering::Relaxed);
         let host_keeps = !is_theirs || self.is_busy() || self.has_arrived;
-        if let Some(lane) = board.lanes.get(self.core.place) {
+        if let Some(lane) = board.lanes.get(self.core.slot) {
             lane.handed.store(host_keeps.into(), Ordering::Relaxed);
         }
         if !host_keeps {
-            board.ring(self.core.place);
+            board.ring(self.core.slot);
         }
     }
 
     /// The firmware gets it back, with the next command at its head.
-    pub(super) fn give_back(&self, shared: &Shared) {
-        if shared.board.board().give_back(self.core.place) {
+    pub(super) fn give_back(&self, shared: &SessionCore) {
+        if shared.board.board().give_back(self.core.slot) {
             shared.ring_doorbell();
         }
     }
 
     /// Takes over what the firmware has done; whether that is anything new.
-    pub(super) fn catch_up(&mut self, shared: &Shared) -> bool {
+    pub(super) fn catch_up(&mut self, shared: &SessionCore) -> bool {
         let completed = self.core.completed();
         let Some(commands) = completed.checked_sub(self.known).filter(|news| *news > 0) else {
             return false;
@@ -187,13 +187,13 @@ impl Lane {
         self.known = completed;
         self.ready_ns = None;
         self.at = self.ring().taken();
-        while let Some(kept) = self.core.take_kept_to(completed) {
-            if let Kept::Record(event, record) = kept {
+        while let Some(object) = self.core.take_object_to(completed) {
+            if let CommandObject::Record(event, record) = object {
                 event.completed_by_firmware(record);
             }
         }
-        shared.holds.finished(commands);
-        self.core.told.change(|_| ());
+        shared.deferred_frees.finished(commands);
+        self.core.status.change(|_| ());
         true
     }
 
@@ -205,46 +205,48 @@ impl Lane {
         self.core.has_stopped() || number <= self.core.skip_to()
     }
 
-    /// As `look`, at a turn at this time: since when the head can be done is known behind it.
-    pub(super) fn look_at(&mut self, shared: &Shared, now_ns: u64) -> Look {
+    /// As `look`, at this time; it also notes since when the head can be done.
+    pub(super) fn look_at(&mut self, shared: &SessionCore, now_ns: u64) -> HeadState {
         let look = self.look(shared);
         match look {
-            Look::Ready(_) => self.ready_ns = self.ready_ns.or(Some(now_ns)),
-            Look::Busy => {}
-            Look::Nothing | Look::Theirs | Look::Blocked(_) => self.ready_ns = None,
+            HeadState::Ready(_) => self.ready_ns = self.ready_ns.or(Some(now_ns)),
+            HeadState::Busy => {}
+            HeadState::Empty | HeadState::WithFirmware | HeadState::Blocked(_) => {
+                self.ready_ns = None
+            }
         }
         look
     }
 
-    /// What its next command is.
-    pub(super) fn look(&self, shared: &Shared) -> Look {
+    /// The state of its next command.
+    pub(super) fn look(&self, shared: &SessionCore) -> HeadState {
         if self.is_busy() {
-            return Look::Busy;
+            return HeadState::Busy;
         }
         if shared.is_up() && !self.is_handed(shared) {
-            return Look::Theirs;
+            return HeadState::WithFirmware;
         }
         if self.core.completed() != self.known {
             // It was handed over after the last `catch_up`, which says where the head is.
-            return Look::Theirs;
+            return HeadState::WithFirmware;
         }
         self.look_at_head(shared)
     }
 
-    /// As `look`, whoever has the head.
-    pub(super) fn look_at_head(&self, shared: &Shared) -> Look {
+    /// As `look`, also if the firmware has the head.
+    pub(super) fn look_at_head(&self, shared: &SessionCore) -> HeadState {
         let head = match self.ring().accept(self.at) {
-            None => return Look::Nothing,
-            Some(Err(_)) => return Look::Ready(Wants::Here),
+            None => return HeadState::Empty,
+            Some(Err(_)) => return HeadState::Ready(Wants::Here),
             Some(Ok(head)) => head,
         };
         if self.is_skipped(head.number) {
-            return Look::Ready(Wants::Here);
+            return HeadState::Ready(Wants::Here);
         }
         match head.kind {
-            CommandKind::LAUNCH | CommandKind::REPLAY => Look::Ready(Wants::Launch),
-            CommandKind::RUN => Look::Ready(Wants::Run),
-            CommandKind::CALL => Look::Ready(Wants::Worker),
+            CommandKind::LAUNCH | CommandKind::REPLAY => HeadState::Ready(Wants::Launch),
+            CommandKind::RUN => HeadState::Ready(Wants::Run),
+            CommandKind::CALL => HeadState::Ready(Wants::Worker),
             CommandKind::WAIT => self.look_record(head),
             CommandKind::BARRIER => self.look_barrier(head),
             CommandKind::WAIT_VALUE => self.look_value(shared),
@@ -256,26 +258,26 @@ impl Lane {
                 let is_on_device = matches!(head.kind, CommandKind::COPY | CommandKind::REDUCE);
                 let bytes = self.word(if is_on_device { 2 } else { 1 });
                 let is_here = bytes <= SMALL_COPY_BYTES && shared.copy_costs.is_none();
-                Look::Ready(if is_here { Wants::Here } else { Wants::Worker })
+                HeadState::Ready(if is_here { Wants::Here } else { Wants::Worker })
             }
-            _ => Look::Ready(Wants::Here),
+            _ => HeadState::Ready(Wants::Here),
         }
     }
 
-    /// What its next command waits for, whoever has the head. While the firmware has it, the answer may be that of a moment ago.
-    pub(super) fn block(&self, shared: &Shared) -> Option<Block> {
+    /// What its next command waits for, also if the firmware has it; then the answer may be out of date.
+    pub(super) fn block(&self, shared: &SessionCore) -> Option<WaitReason> {
         let look = match self.look(shared) {
-            Look::Theirs => self.look_at_head(shared),
+            HeadState::WithFirmware => self.look_at_head(shared),
             look => look,
         };
         match look {
-            Look::Blocked(block) => Some(block),
+            HeadState::Blocked(block) => Some(block),
             _ => None,
         }
     }
 
     /// When the wait at its head is to fail, on the session's clock. `None`: it does not wait, or may wait for ever.
-    pub(super) fn deadline(&mut self, shared: &Shared) -> Option<u64> {
+    pub(super) fn deadline(&mut self, shared: &SessionCore) -> Option<u64> {
         if !self.core.has_budgets() {
             return None;
         }
@@ -300,51 +302,53 @@ impl Lane {
     }
 
     /// Whether the firmware has its head.
-    pub(super) fn is_theirs(&self, shared: &Shared) -> bool {
-        matches!(self.look(shared), Look::Theirs)
+    pub(super) fn is_theirs(&self, shared: &SessionCore) -> bool {
+        matches!(self.look(shared), HeadState::WithFirmware)
     }
 
     fn word(&self, index: usize) -> u64 {
         self.ring().word(self.at, index)
     }
 
-    fn look_record(&self, head: CommandHead) -> Look {
+    fn look_record(&self, head: CommandHead) -> HeadState {
         let record = self.word(1);
-        let event = self.core.with_kept(head.number, |kept| match kept {
-            Kept::Event(event) => Some(Arc::clone(event)),
+        let event = self.core.with_object(head.number, |object| match object {
+            CommandObject::Event(event) => Some(Arc::clone(event)),
             _ => None,
         });
         match event.filter(|event| !event.has_completed(record)) {
-            Some(event) => Look::Blocked(Block::Record(event, record)),
-            None => Look::Ready(Wants::Here),
+            Some(event) => HeadState::Blocked(WaitReason::Record(event, record)),
+            None => HeadState::Ready(Wants::Here),
         }
     }
 
-    fn look_barrier(&self, head: CommandHead) -> Look {
-        let barrier = self.core.with_kept(head.number, |kept| match kept {
-            Kept::Barrier(barrier) => Some(Arc::clone(barrier)),
+    fn look_barrier(&self, head: CommandHead) -> HeadState {
+        let barrier = self.core.with_object(head.number, |object| match object {
+            CommandObject::Barrier(barrier) => Some(Arc::clone(barrier)),
             _ => None,
         });
         match barrier.filter(|barrier| self.has_arrived && !barrier.is_open()) {
-            Some(barrier) => Look::Blocked(Block::Barrier(barrier)),
-            None => Look::Ready(Wants::Here),
+            Some(barrier) => HeadState::Blocked(WaitReason::Barrier(barrier)),
+            None => HeadState::Ready(Wants::Here),
         }
     }
 
-    fn look_value(&self, shared: &Shared) -> Look {
+    fn look_value(&self, shared: &SessionCore) -> HeadState {
         let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
         let word = word_at(shared, GmAddr(self.word(0)));
         match test.zip(word) {
-            Some((test, word)) if !test.is_met(word, self.word(1)) => Look::Blocked(Block::Value),
-            _ => Look::Ready(Wants::Here),
+            Some((test, word)) if !test.is_met(word, self.word(1)) => {
+                HeadState::Blocked(WaitReason::Value)
+            }
+            _ => HeadState::Ready(Wants::Here),
         }
     }
 
     /// Does a command that the service does itself.
-    pub(super) fn do_here(&mut self, shared: &Shared) {
+    pub(super) fn do_here(&mut self, shared: &SessionCore) {
         let head = match self.ring().accept(self.at) {
             None => return,
-            Some(Err(defect)) => return self.give_up(shared, Cause::Defect(defect)),
+            Some(Err(defect)) => return self.give_up(shared, FailureCause::Defect(defect)),
             Some(Ok(head)) => head,
         };
         if self.is_skipped(head.number) {
@@ -354,8 +358,8 @@ impl Lane {
         }
         if head.kind == CommandKind::BARRIER && !self.has_arrived {
             self.has_arrived = true;
-            self.core.with_kept(head.number, |kept| match kept {
-                Kept::Barrier(barrier) => {
+            self.core.with_object(head.number, |object| match object {
+                CommandObject::Barrier(barrier) => {
                     barrier.arrive();
                     Some(())
                 }
@@ -372,8 +376,8 @@ impl Lane {
     fn over_ns(&self, head: CommandHead) -> Option<u64> {
         match head.kind {
             CommandKind::WAIT => {
-                let event_ns = self.core.with_kept(head.number, |kept| match kept {
-                    Kept::Event(event) => event.time_ns(),
+                let event_ns = self.core.with_object(head.number, |object| match object {
+                    CommandObject::Event(event) => event.time_ns(),
                     _ => None,
                 });
                 self.ready_ns.map(|ready_ns| ready_ns.max(event_ns.unwrap_or(0)))
@@ -383,10 +387,12 @@ impl Lane {
         }
     }
 
-    fn perform(&mut self, shared: &Shared, head: CommandHead) -> Result<(), Cause> {
+    fn perform(&mut self, shared: &SessionCore, head: CommandHead) -> Result<(), FailureCause> {
         match head.kind {
             CommandKind::RECORD => {
-                if let Some(Kept::Record(event, record)) = self.core.take_kept(head.number) {
+                if let Some(CommandObject::Record(event, record)) =
+                    self.core.take_object(head.number)
+                {
                     let time_ns = self.ready_ns.unwrap_or_else(|| shared.clock.now_ns());
                     event.complete(record, Some(time_ns));
                 }
@@ -394,10 +400,10 @@ impl Lane {
             CommandKind::WRITE_VALUE => {
                 let at = GmAddr(self.word(0));
                 let written = write_word(shared, at, self.word(1));
-                written.ok_or_else(|| Cause::Memory(format!("{at} is not in GM")))?;
+                written.ok_or_else(|| FailureCause::Memory(format!("{at} is not in GM")))?;
             }
             CommandKind::WAIT_VALUE if word_at(shared, GmAddr(self.word(0))).is_none() => {
-                return Err(Cause::Memory(format!("{} is not in GM", GmAddr(self.word(0)))));
+                return Err(FailureCause::Memory(format!("{} is not in GM", GmAddr(self.word(0)))));
             }
             CommandKind::COPY
             | CommandKind::COPY_IN
@@ -411,37 +417,37 @@ impl Lane {
         Ok(())
     }
 
-    /// Lets go of what hangs on a command that is not done.
+    /// Releases what waits for a command that is not done.
     fn skip(&mut self, head: CommandHead) {
-        match self.core.take_kept(head.number) {
-            Some(Kept::Record(event, record)) => event.complete(record, None),
-            Some(Kept::Barrier(barrier)) if !self.has_arrived => barrier.arrive(),
+        match self.core.take_object(head.number) {
+            Some(CommandObject::Record(event, record)) => event.complete(record, None),
+            Some(CommandObject::Barrier(barrier)) if !self.has_arrived => barrier.arrive(),
             _ => {}
         }
     }
 
     /// The copy that the head asks for.
-    fn copy(&self, head: CommandHead) -> Option<Copy> {
+    fn copy(&self, head: CommandHead) -> Option<CopyCommand> {
         let [first, second] = [self.word(0), self.word(1)];
-        match (head.kind, self.core.take_kept(head.number)) {
-            (CommandKind::COPY_IN, Some(Kept::Buffer(from))) => {
-                Some(Copy::In { to: GmAddr(first), from })
+        match (head.kind, self.core.take_object(head.number)) {
+            (CommandKind::COPY_IN, Some(CommandObject::Buffer(from))) => {
+                Some(CopyCommand::In { to: GmAddr(first), from })
             }
-            (CommandKind::COPY_OUT, Some(Kept::Buffer(to))) => {
-                Some(Copy::Out { from: GmAddr(first), to })
+            (CommandKind::COPY_OUT, Some(CommandObject::Buffer(to))) => {
+                Some(CopyCommand::Out { from: GmAddr(first), to })
             }
             (CommandKind::COPY, _) => {
                 let (from, to) = (GmAddr(first), GmAddr(second));
-                Some(Copy::On { from, to, bytes: self.word(2) })
+                Some(CopyCommand::On { from, to, bytes: self.word(2) })
             }
             (CommandKind::REDUCE, _) => {
                 let (from, to) = (GmAddr(first), GmAddr(second));
                 let how = Reduction::of_word(self.word(3))?;
-                Some(Copy::Reduce { from, to, bytes: self.word(2), how })
+                Some(CopyCommand::Reduce { from, to, bytes: self.word(2), how })
             }
             (CommandKind::FILL, _) => {
                 let pattern = self.word(2).to_le_bytes();
-                Some(Copy::Fill { to: GmAddr(first), bytes: second, pattern })
+                Some(CopyCommand::Fill { to: GmAddr(first), bytes: second, pattern })
             }
             _ => None,
         }
@@ -451,8 +457,8 @@ impl Lane {
     pub(super) fn take_job(&mut self, now_ns: u64) -> Option<Job> {
         let head = self.head()?;
         let job = match head.kind {
-            CommandKind::CALL => match self.core.take_kept(head.number)? {
-                Kept::Function(function) => Job::Call(self.core.id, function),
+            CommandKind::CALL => match self.core.take_object(head.number)? {
+                CommandObject::Function(function) => Job::Call(self.core.id, function),
                 _ => return None,
             },
             _ => Job::Copy(self.core.id, self.copy(head)?, self.ready_ns.unwrap_or(now_ns)),
@@ -464,7 +470,7 @@ impl Lane {
     /// The run that the head asks for.
     pub(super) fn take_run(&mut self, control: RunControl) -> Option<Job> {
         let head = self.head()?;
-        let Kept::Run(command) = self.core.take_kept(head.number)? else { return None };
+        let CommandObject::Run(command) = self.core.take_object(head.number)? else { return None };
         self.busy = Busy::Job(head);
         Some(Job::Run(self.core.id, command, control))
     }
@@ -472,8 +478,8 @@ impl Lane {
     /// The job of its head is over.
     pub(super) fn job_over(
         &mut self,
-        shared: &Shared,
-        result: Result<(), Cause>,
+        shared: &SessionCore,
+        result: Result<(), FailureCause>,
         over_ns: Option<u64>,
     ) {
         if let Busy::Job(head) = std::mem::replace(&mut self.busy, Busy::No) {
@@ -481,35 +487,35 @@ impl Lane {
         }
     }
 
-    /// What has become of the head, which was on its way to the cores when a fault ended the firmware.
-    pub(super) fn launch_over(&mut self, shared: &Shared, outcome: Outcome) {
+    /// The end of the head, which was in flight when a fault ended the firmware.
+    pub(super) fn launch_over(&mut self, shared: &SessionCore, outcome: LaunchOutcome) {
         let Some(head) = self.head() else { return };
         match outcome {
-            Outcome::NotBegun => {}
-            Outcome::Done => self.over(shared, head, Ok(()), None),
-            Outcome::Failed(cause) => self.over(shared, head, Err(cause), None),
+            LaunchOutcome::NotBegun => {}
+            LaunchOutcome::Done => self.over(shared, head, Ok(()), None),
+            LaunchOutcome::Failed(cause) => self.over(shared, head, Err(cause), None),
         }
     }
 
     /// The head waits for something that never comes.
-    pub(super) fn fail_head(&mut self, shared: &Shared, cause: Cause) {
+    pub(super) fn fail_head(&mut self, shared: &SessionCore, cause: FailureCause) {
         if let Some(head) = self.head().filter(|_| !self.is_busy()) {
             self.skip(head);
             self.over(shared, head, Err(cause), None);
         }
     }
 
-    /// A command is over, since `over_ns` where that is known; the one behind it can begin then.
+    /// A command is over, since `over_ns` if that is known; the next one can begin then.
     fn over(
         &mut self,
-        shared: &Shared,
+        shared: &SessionCore,
         head: CommandHead,
-        result: Result<(), Cause>,
+        result: Result<(), FailureCause>,
         over_ns: Option<u64>,
     ) {
-        self.core.take_kept(head.number);
+        self.core.take_object(head.number);
         self.has_arrived = false;
-        // Who was aborted is told so, and not what came of the rest.
+        // A synchronise after an abort reports the abort, and not the failures of aborted commands.
         if let Err(cause) = result
             && head.number > self.core.skip_to()
         {
@@ -519,27 +525,33 @@ impl Lane {
         self.ready_ns = over_ns.filter(|_| self.head().is_some());
     }
 
-    fn advance(&mut self, shared: &Shared, entries: u64, number: u64, commands: u64) {
+    fn advance(&mut self, shared: &SessionCore, entries: u64, number: u64, commands: u64) {
         self.at += entries;
         self.known = number;
         self.ring().take(self.at);
         // Release: pairs with the Acquire load in `StreamCore::completed`.
         self.ring().consumer().completed.store(number, Ordering::Release);
-        shared.holds.finished(commands);
-        self.core.told.change(|_| ());
+        shared.deferred_frees.finished(commands);
+        self.core.status.change(|_| ());
     }
 
     /// The ring cannot be read any further: everything in it is dropped, and the stream stops.
-    fn give_up(&mut self, shared: &Shared, cause: Cause) {
+    fn give_up(&mut self, shared: &SessionCore, cause: FailureCause) {
         let number = self.core.ring().commands();
         let open = number.saturating_sub(self.known);
         self.fail(shared, number, None, cause);
         let entries = self.ring().waiting(self.at);
-        self.core.take_kept(u64::MAX);
+        self.core.take_object(u64::MAX);
         self.advance(shared, entries, number, open);
     }
 
-    fn fail(&self, shared: &Shared, command: u64, kind: Option<CommandKind>, cause: Cause) {
+    fn fail(
+        &self,
+        shared: &SessionCore,
+        command: u64,
+        kind: Option<CommandKind>,
+        cause: FailureCause,
+    ) {
         let failure = Arc::new(CommandFailure { stream: self.core.id, command, kind, cause });
         let line = self.ring().consumer();
         line.failed.store(line.failed.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -547,20 +559,20 @@ impl Lane {
             line.first_failed.store(command, Ordering::Relaxed);
             line.fault.store(failure.fault().map_or(0, |fault| fault.code()), Ordering::Relaxed);
         }
-        // Streams have stopped before anybody is told.
+        // The streams stop before the failure is reported.
         match self.core.options.on_failure {
             OnFailure::Continue => {}
             OnFailure::Stop => self.core.stop(&failure),
             OnFailure::StopAll => shared.streams().iter().for_each(|core| core.stop(&failure)),
         }
-        self.core.told.change(|told| {
-            told.failure.get_or_insert_with(|| Arc::clone(&failure));
+        self.core.status.change(|status| {
+            status.failure.get_or_insert_with(|| Arc::clone(&failure));
         });
     }
 }
 
 /// A word of GM as the service waits for it.
-fn word_at(shared: &Shared, at: GmAddr) -> Option<u64> {
+fn word_at(shared: &SessionCore, at: GmAddr) -> Option<u64> {
     let gm = shared.memory.gm();
     if gm.is_remote() {
         return gm.read_words(at).ok().map(|[word]| word);
@@ -570,7 +582,7 @@ fn word_at(shared: &Shared, at: GmAddr) -> Option<u64> {
 }
 
 /// Writes a word of GM.
-fn write_word(shared: &Shared, at: GmAddr, value: u64) -> Option<()> {
+fn write_word(shared: &SessionCore, at: GmAddr, value: u64) -> Option<()> {
     let gm = shared.memory.gm();
     if gm.is_remote() {
         return gm.write(at, &value.to_le_bytes()).ok();
