@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use pto_host::abi::CoreKind;
-use pto_host::timeline::{Moments, Run, Task, Trace};
+use pto_host::timeline::{CoreRun, Moments, Task, Trace};
 
 use crate::counters::PipeCycles;
 use crate::entry::TaskEntry;
@@ -177,7 +177,7 @@ fn instance_of(task: &Task) -> Option<usize> {
     usize::try_from(task.scheduler?).ok()
 }
 
-fn call_of(run: &Run<'_>, cores: usize, entry: &TaskEntry) -> Option<KernelCall> {
+fn call_of(run: &CoreRun<'_>, cores: usize, entry: &TaskEntry) -> Option<KernelCall> {
     let (begin, end) = run.run.span()?;
     let core = usize::try_from(run.run.core?).ok().filter(|core| *core < cores)?;
     let lane = run.part.map_or(0, |part| part.lane);
@@ -220,7 +220,7 @@ fn phases<'d>(trace: &Trace, entry: &impl Fn(u32) -> Option<&'d TaskEntry>) -> V
             list.push((at, deed));
         }
     };
-    for Run { task, run, .. } in trace.runs() {
+    for CoreRun { task, run, .. } in trace.runs() {
         let whole = trace.task(task).unwrap_or(run);
         let ready = whole.at.ready.or(whole.at.published).unwrap_or(0);
         add(run, run.at.dispatched, Deed::Dispatched { task, ready });
