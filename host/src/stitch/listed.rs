@@ -225,13 +225,16 @@ pub(super) fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
     args.iter().map(word).collect()
 }
 
-/// A condition that is never met: that the number of tasks of the list at `at` is the largest number.
-fn never(at: GmAddr) -> ListedCondition {
-    let (element, bytes) = (ElementType::U64, ElementType::U64.bytes());
-    let (shape, strides) = (vec![1], vec![1]);
-    ListedCondition {
-        element: ListedView { base: at, bytes, element, offset: 0, shape, strides },
-        comparison: Comparison::EQUAL,
-        value: u64::MAX,
-    }
+/// An element of the tensor at this address, of so many bytes. `None`: no element begins at that byte.
+fn element_at((base, bytes): (GmAddr, u64), at: TensorElement) -> Option<TensorView<'static>> {
+    let size = at.element.bytes();
+    let (element, offset) = (at.element.get(), at.offset / size);
+    let raw = RawView { base, bytes, element, offset, shape: &[1], strides: &[1] };
+    at.offset.is_multiple_of(size).then(|| TensorView::alleged(&raw))
+}
+
+/// A predicate that is always false: the first word of the list at `at`, which is the number of its tasks, is never so large.
+fn never(at: GmAddr) -> OwnedPredicate<TensorView<'static>> {
+    let element = TensorView::dense(at, ElementType::U64, &[1]);
+    OwnedPredicate { element, comparison: Comparison::EQUAL, value: u64::MAX }
 }
