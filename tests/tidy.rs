@@ -50,6 +50,15 @@ fn every_link_in_the_documentation_leads_somewhere() {
     assert_tidy(&findings);
     let findings: Vec<_> = pages.iter().flat_map(links::unreplaced).collect();
     assert_tidy(&findings);
+    assert_tidy(&links::without_part(&pages));
+}
+
+#[test]
+fn every_page_is_two_links_from_the_readme() {
+    let mut pages = files(&root(), "md");
+    pages.retain(|page| page.path.starts_with("docs/") || page.path == "README.md");
+    assert!(pages.len() > 100, "the pages were not found: {} pages", pages.len());
+    assert_tidy(&links::out_of_reach(&pages, "README.md", 2));
 }
 
 #[test]

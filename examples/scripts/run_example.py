@@ -1,4 +1,4 @@
-"""Runs an example of C++ sources, and checks its results: see docs/python.md.
+"""Runs an example of C++ sources, and checks its results: see docs/how-to/python.md.
 
     python examples/scripts/run_example.py -k DIR/kernels -g DIR/golden.py -p a2a3sim [-r RUNTIME] [-d DEVICE] [-v]
 """

@@ -152,7 +152,7 @@ pub enum Error {
     /// A kernel whose code cannot run on this device.
     #[error(
         "kernel {name} is a function of this process, and cannot run on {device}: use a kernel of the library, or of \
-         a blob of your own (docs/firmware.md)"
+         a blob of your own (docs/how-to/firmware.md)"
     )]
     KernelNotForDevice {
         /// The kernel.

@@ -19,7 +19,7 @@ pub struct RingUse {
     pub high_water: u64,
     /// How often the builder waited for room in it.
     pub waits: u64,
-    /// Units that suffice for the run (`docs/streaming.md`, "Memory"): the largest task, the largest scope, what is kept back.
+    /// Units that suffice for the run (`docs/how-to/streaming.md`, "Memory"): the largest task, the largest scope, what is kept back.
     pub needed: u64,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Overhead is what the field calls so: an idle core of a kind and a ready, undispatched task of that kind exist at
 //! once; beside it streaming programs whose tasks have shapes. The tables stand in
-//! docs/simulation.md: `cargo test -p pto-tests --test system schedule -- --nocapture`.
+//! docs/measurements/virtual-time.md: `cargo test -p pto-tests --test system schedule -- --nocapture`.
 
 use pto_examples::host::{self, Inputs, Params};
 use pto_host::abi::CoreKind;

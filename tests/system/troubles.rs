@@ -1,5 +1,5 @@
 //! What goes wrong on a device, and what a user is told: each trouble ends within the budgets with the fault of the
-//! table in docs/simulation.md, the report names what it must, the other cores are stopped, and the next run on the
+//! table in docs/reference/injected-faults.md, the report names what it must, the other cores are stopped, and the next run on the
 //! same device succeeds. Full pools, queues and rings as well.
 
 use pto_examples::host::{self, Inputs, Params, Prepared};
@@ -246,7 +246,7 @@ fn a_run_that_waits_for_a_silent_host_ends() {
 
 #[test]
 fn the_table_is_whole_and_stands_in_the_documentation() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/simulation.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/injected-faults.md");
     let page = std::fs::read_to_string(path).expect("the page is there");
     for (spec, fault, ..) in TABLE {
         let name = spec.split([':', '=']).next().unwrap_or_default();
@@ -254,7 +254,10 @@ fn the_table_is_whole_and_stands_in_the_documentation() {
         let row = page
             .lines()
             .find(|line| line.starts_with(&format!("| `{name}")) && line.contains(fault));
-        assert!(row.is_some(), "docs/simulation.md has no row for {name} with {fault}");
+        assert!(
+            row.is_some(),
+            "docs/reference/injected-faults.md has no row for {name} with {fault}"
+        );
     }
     for trouble in TROUBLES {
         let kind = trouble.to_string();

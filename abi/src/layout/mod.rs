@@ -1,7 +1,7 @@
 //! Layout is a compile error: every shared struct states size, alignment and offsets, and has no padding.
 //!
 //! `shared_struct!` declares a struct and its checks together; [`ALL`] is the table of these structs,
-//! from which the layout hash, the C header and `docs/abi.md` are made.
+//! from which the layout hash, the C header and `docs/reference/abi.md` are made.
 
 mod table;
 

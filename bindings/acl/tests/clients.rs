@@ -28,7 +28,7 @@ fn clients() -> Vec<Client> {
 
 /// The functions that the documentation says are not supported.
 fn refused() -> BTreeSet<&'static str> {
-    let page = include_str!("../../../docs/acl-functions.md");
+    let page = include_str!("../../../docs/reference/acl-functions.md");
     let rows = page.lines().filter(|row| row.ends_with("| not supported |"));
     rows.filter_map(|row| row.split('`').nth(1)).collect()
 }

@@ -616,7 +616,7 @@ fn what_is_not_supported_says_so_with_its_name_and_nothing_else_does() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let (program, file) = (folder.path().join("supported"), folder.path().join("functions"));
     build(&["supported.c", "-ldl"], &program);
-    let page = include_str!("../../../docs/acl-functions.md");
+    let page = include_str!("../../../docs/reference/acl-functions.md");
     let refused: BTreeSet<&str> = page
         .lines()
         .filter(|row| row.ends_with("| not supported |"))

@@ -4,7 +4,7 @@
 //   extern "C" PTO2OrchestrationConfig aicpu_orchestration_config(const ChipTaskArgs &args);   // may be left out
 //
 // Compile with: g++ -shared -fPIC -O3 -std=c++17 -fno-gnu-unique -I FOLDER_OF_THIS_HEADER program.cpp -o program.so
-// Nothing is linked. Written from the interface's description; docs/field.md says what of it works.
+// Nothing is linked. Written from the interface's description; docs/reference/simpler-interface.md says which parts work.
 #ifndef PTO_ORCHESTRATION_API_H
 #define PTO_ORCHESTRATION_API_H
 

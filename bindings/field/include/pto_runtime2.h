@@ -5,7 +5,7 @@
 //       PTO2_ORCHESTRATION(rt, info) { .. pto2_rt_submit_task(rt, ..); }
 //   }
 //
-// Written from the interface's description; docs/field.md says what of it works.
+// Written from the interface's description; docs/reference/simpler-interface.md says which parts work.
 #ifndef PTO_RUNTIME2_H
 #define PTO_RUNTIME2_H
 

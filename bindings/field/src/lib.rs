@@ -1,7 +1,7 @@
 //! Programs of the field, as they are written in 2026, on our devices.
 //!
 //! An orchestration in C++ submits tasks with tensors; kernels in C++ run them. Both are shared objects that include the
-//! headers in `include/`, which are ours. `docs/field.md` is for users.
+//! headers in `include/`, which are ours. `docs/how-to/simpler-cpp.md` is for users.
 //!
 //! ```text
 //! wire.rs      the bytes that both sides share      headers.rs  the headers as text

@@ -1,6 +1,6 @@
 """The names of the field's native module, over our runtime: values, callables, tensors, arguments, configuration.
 
-Programs import most of them from `simpler.task_interface`. See docs/field-python.md.
+Programs import most of them from `simpler.task_interface`. See docs/how-to/simpler-python.md.
 """
 
 from .call_config import CallConfig, RuntimeEnv

@@ -3,7 +3,7 @@
     from pto_wsp import DType, Dense, In, Out, P, Tensor, Tile, kernel, pto, workload
 
 Kernels are functions of tile operations, workloads are loops that call them. `workload().compile()` checks a workload;
-`program.execute()` runs it on this machine and counts cycles on the v9 clock. See docs/workloads.md.
+`program.execute()` runs it on this machine and counts cycles on the v9 clock. See docs/how-to/pto-wsp.md.
 """
 
 from __future__ import annotations

@@ -7,5 +7,5 @@ orchestrator.py    the `orch` of a level-3 run        task_graph.py  its tasks a
 failure.py         errors with the field's texts      _log.py  levels of the log
 diagnostics.py     files that a run keeps             deps_text.py   one of them as a text
 ```
-The modules are written from the interface; nothing in them is the field's code. See docs/field-python.md.
+The modules are written from the interface; nothing in them is the field's code. See docs/how-to/simpler-python.md.
 """

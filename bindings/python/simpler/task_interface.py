@@ -21,7 +21,7 @@ from .bootstrap import ChipBootstrapConfig, ChipBufferSpec, ChipCommBootstrapCon
 from .callable_identity import CallableHandle
 from .domain import ChipDomainContext, CommBufferSpec
 
-# Earlier names of 2026, by the month until which programs use them. docs/field.md has the table.
+# Earlier names of 2026, by the month until which programs use them. docs/reference/simpler-interface.md has the table.
 ChipTensor = Tensor  # July, early August
 ContinuousTensor = Tensor  # June
 ChipStorageTaskArgs = TaskArgs  # July

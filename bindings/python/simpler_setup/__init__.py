@@ -1,4 +1,4 @@
-"""Scene tests of the field, run on our simulator: see docs/field-python.md.
+"""Scene tests of the field, run on our simulator: see docs/how-to/simpler-python.md.
 
 ```text
 scene_test.py      @scene_test, SceneTestCase        scene_case.py     CASES, checked     scene_run.py  cases: run and compare

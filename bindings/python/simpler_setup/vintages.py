@@ -5,7 +5,7 @@ The headers have most names of all months at once. The forms in this table exclu
 
 import re
 
-# What the source says, and the flag that the headers want. docs/field.md has the table of months.
+# What the source says, and the flag that the headers want. docs/reference/simpler-interface.md has the table of months.
 _FORMS = (
     # February and March: the entry gets words.
     (r"\(\s*(?:PTO2Runtime|Runtime|void)\s*\*\s*\w+\s*,\s*uint64_t\s*\*\s*\w+\s*,\s*int\s+\w+", "-DPTO_FIELD_VINTAGE=2602"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGES = [Path(__file__).resolve().parents[3] / "docs" / name for name in ("python.md", "workloads.md")]
+PAGES = [Path(__file__).resolve().parents[3] / "docs" / name for name in ("how-to/python.md", "how-to/pto-wsp.md")]
 PROGRAMS = re.findall(
     r"<!-- The tests run this. -->\n```python\n(.*?)```", "".join(page.read_text() for page in PAGES), re.S
 )

@@ -5,8 +5,7 @@ type Row = (i32, &'static str, &'static str);
 
 /// What is to be done where nothing better is known.
 const LOOK: &str = "Look into the driver's log (ASCEND_PROCESS_LOG_PATH)";
-const RESET: &str =
-    "The device is reset by force; run again, and look into docs/hardware.md if it happens again";
+const RESET: &str = "The device is reset by force; run again, and look into docs/how-to/hardware.md if it happens again";
 
 #[rustfmt::skip]
 const TABLE: &[Row] = &[

@@ -1,4 +1,4 @@
-//! The structures that the vendor's functions take. Sizes and offsets: docs/hardware.md, "Structures".
+//! The structures that the vendor's functions take. Sizes and offsets: docs/how-to/hardware.md, "Structures".
 
 use std::ffi::c_void;
 use std::mem::offset_of;

@@ -13,7 +13,7 @@
 //! The backend that drives it is `crate::backend::a2a3`.
 //!
 //! Device memory is not mapped into this process: `dma.rs` copies. The runtime's arena has a copy on this side, of
-//! which the parts that both sides use are copied before and after a launch (docs/hardware.md, docs/decisions/ascend-device.md).
+//! which the parts that both sides use are copied before and after a launch (docs/how-to/hardware.md, docs/decisions/ascend-device.md).
 
 pub(crate) mod bring_up;
 pub(crate) mod calls;

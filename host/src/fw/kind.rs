@@ -56,7 +56,7 @@ pub enum Machine {
     /// That of every device.
     #[default]
     Aarch64,
-    /// That of a development machine, on which the stand-in for an Ascend device plays one faster (docs/hardware.md).
+    /// That of a development machine, on which the stand-in for an Ascend device plays one faster (docs/how-to/hardware.md).
     X86_64,
     /// The AICores of an Ascend 910B or 910C.
     DavC220,

@@ -13,7 +13,7 @@
 //!       on a device without shared memory: what is copied there and back      memory_sync.rs
 //!   campaigns of all that, in virtual time              soak
 //! ```
-//! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
+//! `docs/how-to/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
 
 mod bell;
 mod byte_window;

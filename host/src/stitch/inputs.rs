@@ -103,7 +103,7 @@ impl<'t> Inputs<'t> {
         self
     }
 
-    /// How many calls of a tile kernel share a dispatch at most; without it the device chooses (docs/workloads.md).
+    /// How many calls of a tile kernel share a dispatch at most; without it the device chooses (docs/how-to/workloads.md).
     #[must_use]
     pub fn grain(mut self, calls: u64) -> Self {
         self.values = self.values.grain(calls);

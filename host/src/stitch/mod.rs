@@ -14,7 +14,7 @@
 //! ```
 //! A tensor is moved into a run, borrowed by one, or borrowed mutably by one that updates it; the compiler refuses a use after a
 //! move. A tensor in another layout than the program needs is refused with the call that converts it.
-//! `docs/programs.md` says what it is for.
+//! `docs/how-to/stitching.md` says what it is for.
 
 mod builder_words;
 mod conversion;

@@ -1,6 +1,6 @@
 //! Traces as files: JSON that Perfetto and Chrome show, with a section of our own that holds everything.
 //!
-//! `traceEvents` is for viewers; `pto` is what [`read`] reads. The schema is in `docs/timeline.md`.
+//! `traceEvents` is for viewers; `pto` is what [`read`] reads. The schema is in `docs/reference/timeline-file.md`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

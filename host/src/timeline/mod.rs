@@ -11,7 +11,7 @@
 //! Graph --layout--> svg, page, dot, json                                               graph/
 //! ```
 //! page.rs assembles the pages from the files of `view/`.
-//! `docs/timeline.md` defines the words and the schema of the file. Nothing here needs a device, or the rest of the host.
+//! `docs/how-to/timeline.md` defines the words, and `docs/reference/timeline-file.md` the schema of the file. Nothing here needs a device, or the rest of the host.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

@@ -1,4 +1,4 @@
-//! Chains as `docs/chains.md` has them, on a device, in a stream, with a predicate, and where a builder has none.
+//! Chains as `docs/how-to/chains.md` has them, on a device, in a stream, with a predicate, and where a builder has none.
 
 use std::num::NonZeroUsize;
 
@@ -359,7 +359,7 @@ fn a_recording_holds_no_template() {
 fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let here = lines(include_str!("chains.rs"));
-    let page = include_str!("../../../docs/chains.md");
+    let page = include_str!("../../../docs/how-to/chains.md");
     for number in [1, 2, 3] {
         let program = page.split("```rust\n").nth(number).and_then(|rest| rest.split("```").next());
         let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports come first");

@@ -1,4 +1,4 @@
-//! The programs of `docs/rust.md`.
+//! The programs of `docs/how-to/rust.md`.
 
 use pto_host::abi::CoreKind;
 use pto_host::graph::{GraphBuilder, NoBuilders, TaskSpec};
@@ -56,7 +56,7 @@ mod own_kernel {
 fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let here = lines(include_str!("documented.rs"));
-    let page = include_str!("../../../docs/rust.md");
+    let page = include_str!("../../../docs/how-to/rust.md");
     let programs: Vec<_> = page.split("```rust\n").skip(1).collect();
     assert_eq!(programs.len(), 2, "a graph, and a kernel of one's own");
     for program in programs {

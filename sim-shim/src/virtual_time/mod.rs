@@ -12,7 +12,7 @@
 //!     group/       several machines with a network between them
 //!     spec.rs      faults and costs as a user writes them
 //! ```
-//! `docs/simulation.md` says what is modelled and what is not.
+//! `docs/reference/virtual-time.md` says what is modelled and what is not.
 
 mod account;
 mod agenda;

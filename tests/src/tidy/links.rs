@@ -1,4 +1,6 @@
-//! Relative links in documentation lead to files.
+//! Relative links in documentation lead to files and to parts of pages, and every page is near README.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use super::source::Source;
@@ -6,17 +8,13 @@ use super::source::Source;
 /// The relative links of a page whose target does not exist. `exists` judges a path from the workspace's
 /// folder.
 pub fn broken(page: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
-    let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut findings = Vec::new();
     for (number, target) in targets(&page.text) {
         let file = target.split('#').next().unwrap_or("");
         if is_elsewhere(target) || file.is_empty() {
             continue;
         }
-        let path = match file.strip_prefix('/') {
-            Some(from_root) => from_root.to_owned(),
-            None => format!("{folder}/{file}").trim_start_matches('/').to_owned(),
-        };
+        let path = path_of(page, file);
         if !exists(&path) {
             findings.push(Finding {
                 place: format!("{}:{number}", page.path),
@@ -25,6 +23,90 @@ pub fn broken(page: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The links whose page exists and has no such part, `page.md#part`.
+pub fn without_part(pages: &[Source]) -> Vec<Finding> {
+    let parts: BTreeMap<_, _> =
+        pages.iter().map(|page| (page.path.clone(), parts_of(&page.text))).collect();
+    let mut findings = Vec::new();
+    for page in pages {
+        for (number, target) in targets(&page.text) {
+            let Some((file, part)) = target.split_once('#').filter(|_| !is_elsewhere(target))
+            else {
+                continue;
+            };
+            let path =
+                if file.is_empty() { page.path.clone() } else { normal(&path_of(page, file)) };
+            if parts.get(&path).is_some_and(|parts| !parts.contains(part)) {
+                let place = format!("{}:{number}", page.path);
+                findings.push(Finding { place, message: format!("{path} has no part #{part}") });
+            }
+        }
+    }
+    findings
+}
+
+/// The pages to which more than `steps` links lead from the page `start`, and those to which none leads.
+pub fn out_of_reach(pages: &[Source], start: &str, steps: usize) -> Vec<Finding> {
+    let mut reached = BTreeSet::from([start.to_owned()]);
+    for _ in 0..steps {
+        let from = pages.iter().filter(|page| reached.contains(&page.path));
+        let links =
+            from.flat_map(|page| targets(&page.text).into_iter().map(move |it| (page, it.1)));
+        let paths = links.map(|(page, target)| {
+            normal(&path_of(page, target.split('#').next().unwrap_or_default()))
+        });
+        let paths: Vec<_> = paths.collect();
+        reached.extend(paths);
+    }
+    let far = pages.iter().filter(|page| !reached.contains(&page.path));
+    let message = format!("{steps} links do not lead from {start} here: list the page");
+    far.map(|page| Finding { place: page.path.clone(), message: message.clone() }).collect()
+}
+
+/// The file of a link, from the workspace's folder.
+fn path_of(page: &Source, file: &str) -> String {
+    let folder = page.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match file.strip_prefix('/') {
+        Some(from_root) => from_root.to_owned(),
+        None => format!("{folder}/{file}").trim_start_matches('/').to_owned(),
+    }
+}
+
+/// A path without `..`.
+fn normal(path: &str) -> String {
+    let mut plain = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "." => (),
+            ".." => drop(plain.pop()),
+            _ => plain.push(part),
+        }
+    }
+    plain.join("/")
+}
+
+/// What `#` may name on a page: its headings, as GitHub and mdBook call them, and its anchors.
+fn parts_of(text: &str) -> BTreeSet<String> {
+    let mut parts = BTreeSet::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code && line.starts_with('#') {
+            parts.insert(name_of(line.trim_start_matches('#')));
+        }
+        let anchors = line.split("<a id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+        parts.extend(anchors.map(|(name, _)| name.to_owned()));
+    }
+    parts
+}
+
+fn name_of(heading: &str) -> String {
+    let is_kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+    let kept: String = heading.trim().chars().filter(is_kept).collect();
+    kept.to_lowercase().replace(' ', "-")
 }
 
 /// Marks of a template that nobody has replaced: `@@NAME@@`.
@@ -78,7 +160,7 @@ fn definition(line: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::broken;
+    use super::{broken, out_of_reach, without_part};
     use crate::tidy::source::Source;
 
     fn found(text: &str) -> Vec<String> {
@@ -102,6 +184,34 @@ mod tests {
         assert_eq!(found("[`code`](gone.md)").len(), 1);
         assert_eq!(found("[a]: gone.md").len(), 1);
         assert_eq!(found("[a](/there.md)").len(), 1);
+    }
+
+    #[test]
+    fn a_link_to_a_part_that_is_not_there_is_found() {
+        let there = Source::new("docs/there.md", "# A `b`: c\n<a id=\"d\">\n```\n# e\n```\n");
+        let text = "[x](there.md#a-b-c) [x](there.md#d) [x](there.md#e) [x](#f)\n";
+        let pages = [there, Source::new("docs/page.md", text)];
+        let found: Vec<_> = without_part(&pages).iter().map(ToString::to_string).collect();
+        let none = |path, part| format!("docs/page.md:1: {path} has no part #{part}");
+        assert_eq!(found, [none("docs/there.md", "e"), none("docs/page.md", "f")]);
+    }
+
+    #[test]
+    fn a_page_that_is_too_far_away_is_found() {
+        let page = |path: &str, text: &str| Source::new(path, text);
+        let pages = [
+            page("README.md", "[a](docs/a.md)"),
+            page("docs/a.md", "[b](x/b.md#part)"),
+            page("docs/x/b.md", "[c](../c.md)"),
+            page("docs/c.md", ""),
+            page("docs/alone.md", ""),
+        ];
+        let found = |steps| {
+            let found = out_of_reach(&pages, "README.md", steps);
+            found.into_iter().map(|finding| finding.place).collect::<Vec<_>>()
+        };
+        assert_eq!(found(2), ["docs/c.md", "docs/alone.md"]);
+        assert_eq!(found(3), ["docs/alone.md"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The recipes of `docs/hacking.md` stay short: who adds an example writes a folder and a row of the table of examples, who adds
+//! The recipes of `docs/how-to/hacking.md` stay short: who adds an example writes a folder and a row of the table of examples, who adds
 //! a kernel writes its arithmetic and a row of the table of kernels.
 //!
 //! That is true as long as no other file lists them all: a file that names every row of a table is a second table.

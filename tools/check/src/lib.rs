@@ -9,7 +9,7 @@
 //!         --take_apart--> nodes, edges, accesses --> cycles, races --> Report
 //!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, tell.rs
 //! ```
-//! `docs/check.md` describes the fields of the file and the checks. This crate does not compute edges, overlaps, refusals and ring sizes
+//! `docs/reference/graph-files.md` describes the fields of the file, and `docs/how-to/check.md` the checks. This crate does not compute edges, overlaps, refusals and ring sizes
 //! itself: it asks the firmware's builder.
 
 mod chains;

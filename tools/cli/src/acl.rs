@@ -1,7 +1,7 @@
 //! `pto acl run`: a program on our library for the CANN interface. `pto acl replay`: the calls of a program without the program.
 //!
 //! Programs link or load the library under several names. A folder with links of these names is in front of the library path; the
-//! settings of the library go through the environment (docs/acl.md).
+//! settings of the library go through the environment (docs/reference/acl.md).
 
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write as _};

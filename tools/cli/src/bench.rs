@@ -312,7 +312,7 @@ fn warn_of_the_profile(args: &BenchArgs) {
     let is_virtual = args.device_metg.is_some() || args.field_timings;
     if profile != MEASURED_PROFILE && !is_virtual {
         eprintln!(
-            "note: this is a build of the profile `{profile}`, which is slower than what is measured in docs/performance.md. \
+            "note: this is a build of the profile `{profile}`, which is slower than what is measured in docs/measurements/task-costs.md. \
              For figures: cargo run --profile {MEASURED_PROFILE} -- bench"
         );
     }

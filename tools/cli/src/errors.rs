@@ -187,7 +187,7 @@ impl Failure {
         self.exit.into()
     }
 
-    /// For programs: `docs/json.md`.
+    /// For programs: `docs/reference/json.md`.
     fn json(&self) -> Value {
         let hash = self.virtual_report().map(|report| format!("{:016x}", report.trace_hash));
         json!({

@@ -14,12 +14,12 @@
 //! mpi [--mpich]      installs OpenMPI, with `--mpich` MPICH as well, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! address            runs programs in C++ under AddressSanitizer
 //! race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
-//! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
+//! recipes            adds a kernel and an example to a copy of the tree as docs/how-to/hacking.md says, and runs them; with `--suite`
 //!                    all tests of the copy as well
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! fuzz calls DOOR    makes calls of the interface DOOR (rust, c, cpp) by seeds; `--seed N` for the first one, `--calls N` for how many
 //! miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
-//! generate           writes docs/abi.md, the index of decisions, the headers below bindings and docs/acl-functions.md
+//! generate           writes docs/reference/abi.md, the index of decisions, the headers below bindings and docs/reference/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface
 //! stand-in           builds libraries that stand in for CANN, with an emulated device, for --device a2a3
@@ -75,17 +75,17 @@ usage: cargo xtask <command>
                      with `--mpich` MPICH is installed as well
   race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
   address            runs the programs in C++ of the field's interface under AddressSanitizer
-  recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
+  recipes            adds a kernel and an example to a copy of the tree as docs/how-to/hacking.md says, and runs them; with
                      `--suite` all tests of the copy as well
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   fuzz calls DOOR    makes calls of the interface DOOR (rust, c, cpp) by seeds; `--seed N` for the first one, `--calls N` for how many
   miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
-  generate           writes docs/abi.md, the index of decisions, the headers below bindings and docs/acl-functions.md
+  generate           writes docs/reference/abi.md, the index of decisions, the headers below bindings and docs/reference/acl-functions.md
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface, into
                      target/book; installs mdBook with cargo where it is missing
   stand-in           builds libraries that stand in for CANN, with an emulated device, into
-                     target/stand-in; for `pto run EXAMPLE --device a2a3` (docs/hardware.md)
+                     target/stand-in; for `pto run EXAMPLE --device a2a3` (docs/how-to/hardware.md)
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
 ";

@@ -1,4 +1,4 @@
-//! The recipes of `docs/hacking.md` for a kernel and an example, followed in a copy of the tree.
+//! The recipes of `docs/how-to/hacking.md` for a kernel and an example, followed in a copy of the tree.
 //!
 //! The example is `tools/xtask/recipes/leaky_relu`, and calls a kernel that the library does not have. The copy gets the example's
 //! folder, the kernel's arithmetic next to that of its family, and their rows in the two tables. Then it must build, and the
@@ -186,7 +186,7 @@ fn run_cargo(copy: &Path, build: &Path, arguments: &[&str]) -> Result<(), String
     command.args(arguments);
     command.env("CARGO_TARGET_DIR", build);
     let what = format!(
-        "with a kernel and an example, added as docs/hacking.md says, `cargo {}`",
+        "with a kernel and an example, added as docs/how-to/hacking.md says, `cargo {}`",
         arguments.join(" ")
     );
     succeed(&what, command.status())

@@ -5,7 +5,7 @@ use pto_workload::clock::{Bindings, run};
 
 #[test]
 fn the_example_doubles_its_tensor_in_1536_cycles() {
-    let page = include_str!("../../../docs/workloads.md");
+    let page = include_str!("../../../docs/reference/workloads.md");
     let mut blocks = page.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
     let text = blocks.next().unwrap();
     let checked = Workload::parse(text).unwrap().check().unwrap();

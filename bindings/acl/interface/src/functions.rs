@@ -91,7 +91,8 @@ pub(crate) fn nearest(unknown: &str, names: impl Iterator<Item = &'static str>) 
     near.truncate(MOST_NAMES);
     let near: Vec<&str> = near.into_iter().map(|(_, name)| name).collect();
     if near.is_empty() {
-        "docs/acl-functions.md lists the functions, and docs/acl.md the faults".to_owned()
+        "docs/reference/acl-functions.md lists the functions, and docs/how-to/acl.md the faults"
+            .to_owned()
     } else {
         format!("the nearest names are {}", near.join(", "))
     }
@@ -118,6 +119,6 @@ mod tests {
             nearest("aclrtMaloc", names()),
             "the nearest names are aclrtMalloc, aclrtMallocHost"
         );
-        assert!(nearest("q", names()).contains("docs/acl-functions.md"));
+        assert!(nearest("q", names()).contains("docs/reference/acl-functions.md"));
     }
 }

@@ -16,7 +16,7 @@ macro_rules! refuse_pointer {
 
 fn refusal(name: &str) -> Refusal {
     Refusal::unsupported(format!(
-        "{name} is not supported here; docs/acl-functions.md lists what is"
+        "{name} is not supported here; docs/reference/acl-functions.md lists what is"
     ))
 }
 

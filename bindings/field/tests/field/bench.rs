@@ -60,7 +60,7 @@ fn compiled([name, source, flag]: [&str; 3]) -> PathBuf {
     let mut compiler = Command::new("g++");
     compiler.args(["-shared", "-fPIC", "-O1", "-std=c++17", "-fno-gnu-unique", "-Wall", "-Werror"]);
     compiler.arg(flag);
-    // More flags, such as those of a sanitizer: docs/field.md has the command.
+    // More flags, such as those of a sanitizer: docs/how-to/simpler-cpp.md has the command.
     let more = std::env::var("PTO_FIELD_CXXFLAGS").unwrap_or_default();
     compiler.args(more.split_whitespace());
     compiler.arg("-I").arg(root.join("include"));

@@ -1,4 +1,4 @@
-//! A run against its lower bounds, and where the difference went. Definitions: `docs/timeline.md`.
+//! A run against its lower bounds, and where the difference went. Definitions: `docs/how-to/timeline.md`.
 //!
 //! ```text
 //! Analysis::of -- order.rs   a topological order, or the cycle's existence

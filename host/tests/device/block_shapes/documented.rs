@@ -1,4 +1,4 @@
-//! The examples of shaped tasks of `docs/streaming.md`, in one program.
+//! The examples of shaped tasks of `docs/how-to/streaming.md`, in one program.
 
 use pto_host::abi::block::BlockContext;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
@@ -114,7 +114,7 @@ fn the_documented_shapes_run() -> Result<(), pto_host::Error> {
 fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let here = lines(include_str!("documented.rs"));
-    let page = include_str!("../../../../docs/streaming.md");
+    let page = include_str!("../../../../docs/how-to/streaming.md");
     let (_, section) = page.split_once("## Shapes of work").unwrap();
     let section = section.split("\n## ").next().unwrap();
     let examples: Vec<_> = section.split("```rust\n").skip(1).collect();

@@ -1,4 +1,4 @@
-//! The program of `docs/sessions.md`.
+//! The program of `docs/how-to/sessions.md`.
 
 use pto_host::graph::NoBuilders;
 use pto_host::session::HostBuffer;
@@ -34,7 +34,7 @@ fn the_documented_program_runs() -> Result<(), Box<dyn std::error::Error>> {
 fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let here = lines(include_str!("documented.rs"));
-    let page = include_str!("../../../../docs/sessions.md");
+    let page = include_str!("../../../../docs/how-to/sessions.md");
     let example = page.split("```rust\n").nth(1).expect("the page has a program");
     let program = example.split("```").next().expect("the program ends");
     let (imports, body) = program.split_once("\n\n").expect("imports come first");

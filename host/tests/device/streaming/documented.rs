@@ -1,4 +1,4 @@
-//! The program of `docs/streaming.md`.
+//! The program of `docs/how-to/streaming.md`.
 
 use pto_host::abi::{CoreKind, GmAddr};
 use pto_host::graph::{

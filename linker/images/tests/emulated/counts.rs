@@ -1,6 +1,6 @@
 //! How many instructions builder and scheduler take per task on AArch64, counted exactly: one vCPU, and a clock
 //! that ticks once an instruction. The goldens are in `goldens/instructions.txt`, with a tolerance of 2 %, and shown in
-//! `docs/firmware.md`.
+//! `docs/measurements/images.md`.
 //!
 //! After a change that is meant: `PTO_BLESS=1 cargo test -p pto-images --test emulated counts`.
 

@@ -1,4 +1,4 @@
-//! Tables of numbers that are kept in `goldens`, compared with a tolerance, and shown in `docs/firmware.md`.
+//! Tables of numbers that are kept in `goldens`, compared with a tolerance, and shown in `docs/measurements/images.md`.
 //!
 //! The first line of a table names its columns, the words before the first number of a line name the line. What a
 //! number depends on beside our code, the compiler, stands in the last line.
@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// How far a number may be from the golden one.
 pub(crate) const TOLERANCE: f64 = 0.02;
-const PAGE: &str = "docs/firmware.md";
+const PAGE: &str = "docs/measurements/images.md";
 
 /// Compares a table with the golden one of this name, and the golden one with the documentation; with `PTO_BLESS`
 /// in the environment it renews both.

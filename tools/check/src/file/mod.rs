@@ -1,4 +1,4 @@
-//! Graph files: one JSON object a line, the first one says what it is. The fields are in `docs/check.md`.
+//! Graph files: one JSON object a line, the first one says what it is. The fields are in `docs/reference/graph-files.md`.
 //!
 //! The structs here are the lines, for writing and for reading; what a line means in its place is checked by [`read()`].
 

@@ -10,7 +10,7 @@ use super::device::DeviceChoice;
 use super::value::{byte_count, whole};
 use crate::help;
 
-/// Programs that call `aclrt*` (docs/acl.md).
+/// Programs that call `aclrt*` (docs/how-to/acl.md).
 #[derive(Args, Debug)]
 pub(crate) struct AclArgs {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use super::value::{MAX_CORES, build_mode, pair, runtime, whole};
 /// What to check, and against what.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// An example, a workload file (docs/workloads.md), or a graph file (docs/check.md); - is standard input
+    /// An example, a workload file (docs/reference/workloads.md), or a graph file (docs/reference/graph-files.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
 

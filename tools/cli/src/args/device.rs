@@ -9,6 +9,6 @@ pub(crate) enum DeviceChoice {
     A2a3sim,
     /// The flashed firmware image on an emulated AArch64 machine (QEMU)
     Virt,
-    /// An Ascend 910B or 910C, through CANN (docs/hardware.md)
+    /// An Ascend 910B or 910C, through CANN (docs/how-to/hardware.md)
     A2a3,
 }

@@ -56,7 +56,7 @@ pub(crate) struct FwBuildArgs {
     #[arg(long, value_name = "PLATFORM", value_enum, default_value = "virt")]
     pub(crate) image: FwPlatform,
     /// The machine that the image is for. An image for CANN may be x86-64 code: the stand-in for an Ascend device runs it
-    /// without an emulator (docs/hardware.md). Its kernels are built with it
+    /// without an emulator (docs/how-to/hardware.md). Its kernels are built with it
     #[arg(long, value_name = "MACHINE", value_enum, default_value = "aarch64")]
     pub(crate) machine: FwMachine,
     /// The folder of a firmware crate of your own

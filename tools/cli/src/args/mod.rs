@@ -138,12 +138,12 @@ impl Command {
 /// How a graph is run.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// An example (`pto list examples` shows all, with their parameters and tensors), a graph file (.jsonl, docs/check.md),
-    /// a workload (.workload, docs/workloads.md), or a model (.onnx, docs/models.md); - is standard input
+    /// An example (`pto list examples` shows all, with their parameters and tensors), a graph file (.jsonl, docs/reference/graph-files.md),
+    /// a workload (.workload, docs/reference/workloads.md), or a model (.onnx, docs/how-to/models.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
-    /// A shared object with kernels of your own, which a graph file may use besides those of the library (docs/check.md)
+    /// A shared object with kernels of your own, which a graph file may use besides those of the library (docs/how-to/kernels.md)
     #[arg(long, value_name = "OBJECT.so")]
     pub(crate) kernels: Option<PathBuf>,
     /// Sets a parameter; may be given several times. The shapes of inputs decide the sizes that are not set
@@ -342,8 +342,8 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// An example (`pto list examples` shows all), a workload file (docs/workloads.md), or a graph file
-    /// (docs/check.md); - is standard input
+    /// An example (`pto list examples` shows all), a workload file (docs/reference/workloads.md), or a graph file
+    /// (docs/reference/graph-files.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
     /// For an example with programs for several runtimes: which program's graph to show. tensormap_and_ringbuffer shows the

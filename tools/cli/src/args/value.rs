@@ -175,7 +175,7 @@ pub(crate) enum HostingMode {
     /// One OS thread for each AICPU instance and each core
     Threads,
     /// One OS thread and a virtual clock: a run reports the time that a device would take, can be repeated exactly, and
-    /// can have injected faults (docs/simulation.md)
+    /// can have injected faults (docs/reference/injected-faults.md)
     Virtual,
 }
 

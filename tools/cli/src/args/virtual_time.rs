@@ -28,7 +28,7 @@ pub(crate) struct VirtualArgs {
     pub(crate) kernel_cost: Option<String>,
     /// Injects a fault, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts the tasks of this core, or those of the
     /// builder. Examples: hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
-    /// (docs/simulation.md has all)
+    /// (docs/reference/injected-faults.md has all)
     #[arg(long, value_name = "SPEC")]
     pub(crate) fault: Option<String>,
     /// Lets the run pass even if the fault of --fault did not happen

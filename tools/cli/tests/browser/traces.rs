@@ -1,7 +1,7 @@
 //! Traces made by hand.
 
 /// One AIC, two AIV: tasks 0 and 1 on the AIV, task 2 on the AIC after task 0. Written by hand, from the schema
-/// in docs/timeline.md.
+/// in docs/how-to/timeline.md.
 pub(crate) const BY_HAND: &str = r#"{"pto": {
     "schema": "pto-timeline", "version": 3, "run": {"example": "by hand <&>"}, "end_ns": 210,
     "instances": 2, "cores": ["aic", "aiv", "aiv"], "kernels": {"0": "matmul", "1": "add"},

@@ -28,7 +28,7 @@ fn cann(home: &Path) -> PathBuf {
     folder
 }
 
-/// As docs/hardware.md says it.
+/// As docs/how-to/hardware.md says it.
 #[test]
 fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
     if !cfg!(target_arch = "x86_64") {

@@ -200,10 +200,11 @@ fn what_cannot_be_checked_is_refused() {
 fn the_documentation_shows_what_is_said() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let read = |path: &str| fs::read_to_string(format!("{root}/{path}")).expect("it is there");
-    let page = read("docs/check.md");
+    let page = read("docs/reference/graph-files.md");
     assert!(page.contains(&read("examples/graphs/row_sums.jsonl")), "the file");
     let answer = pto(&["check", &format!("{root}/examples/graphs/row_sums.jsonl")], 1);
     assert!(page.contains(&answer.stdout), "{}", answer.stdout);
+    let page = read("docs/how-to/check.md");
     let answer = pto(&["check", "decoder_layer"], 0);
     assert!(page.contains(&answer.stdout), "{}", answer.stdout);
 }

@@ -1,4 +1,4 @@
-//! What every command answers with `--json` is what `docs/json-schema.json` says, field by field.
+//! What every command answers with `--json` is what `docs/reference/json-schema.json` says, field by field.
 
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ pub(crate) fn answers(kind: &str, args: &[&str]) -> Value {
 
 /// The output of a command is of this kind, and has the code that it has exited with.
 pub(crate) fn conforms(kind: &str, args: &[&str], printed: &Answer) -> Value {
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/json-schema.json"))
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/reference/json-schema.json"))
         .expect("the schema is JSON");
     let value: Value = serde_json::from_str(&printed.stdout)
         .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", printed.stdout, printed.stderr));
@@ -123,14 +123,15 @@ fn every_command_answers_as_the_schema_says() {
 /// The page has a row for every kind of answer.
 #[test]
 fn the_page_names_every_kind_of_answer() {
-    let page = include_str!("../../../../docs/json.md");
+    let page = include_str!("../../../../docs/reference/json.md");
     let table = page.split("## By command").nth(1).expect("the table");
     let schema: Value =
-        serde_json::from_str(include_str!("../../../../docs/json-schema.json")).expect("JSON");
+        serde_json::from_str(include_str!("../../../../docs/reference/json-schema.json"))
+            .expect("JSON");
     let kinds = schema["$defs"].as_object().expect("the kinds").keys();
     let missing: Vec<_> =
         kinds.filter(|kind| *kind != "failure" && !table.contains(&format!("`{kind}`"))).collect();
-    assert!(missing.is_empty(), "docs/json.md has no row for {missing:?}");
+    assert!(missing.is_empty(), "docs/reference/json.md has no row for {missing:?}");
 }
 
 /// A check that cannot fail holds nothing.

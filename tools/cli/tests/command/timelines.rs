@@ -326,7 +326,7 @@ fn graphs_of_streams_show_shapes() {
 /// The page about streams shows a graph as it is.
 #[test]
 fn the_documented_graph_is_what_is_said() {
-    let page = include_str!("../../../../docs/streaming.md");
+    let page = include_str!("../../../../docs/how-to/streaming.md");
     let (_, after) = page.split_once("$ pto graph ").expect("the page shows a graph");
     let (command, shown) = after.split_once('\n').expect("and what it says");
     let shown = shown.split("```").next().unwrap_or_default();

@@ -11,7 +11,12 @@ pub(super) fn bring_files(root: &Path, pages: &Path) -> Result<(), String> {
         let mut found = Vec::new();
         let changed = with_links(&text, "](", ")", |link| {
             let file = outside(root, pages, folder, link)?;
-            let to = format!("{}files/{file}", "../".repeat(folder.components().count()));
+            let up = "../".repeat(folder.components().count());
+            // README and the changelog are pages of the book.
+            if pages.join(&file).is_file() {
+                return Some(format!("{up}{file}"));
+            }
+            let to = format!("{up}files/{file}");
             found.push(file);
             Some(to)
         });
@@ -91,7 +96,7 @@ fn with_links(
 }
 
 /// The files below a folder with this ending.
-fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+pub(super) fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     let mut found = Vec::new();
     for path in entries.flatten().map(|entry| entry.path()) {

@@ -15,48 +15,11 @@ use crate::generate::decisions;
 /// The release of mdBook that the book is tried with.
 const MDBOOK: &str = "0.5.4";
 
-/// The parts of the book, each with its pages in the order of reading.
-const PARTS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "Using it",
-        &[
-            ("The timeline of a run", "timeline.md"),
-            ("Checking a program", "check.md"),
-            ("Simulation in virtual time", "simulation.md"),
-            ("Tasks with tensors", "streaming.md"),
-            ("Chains of short kernels", "chains.md"),
-            ("Ranges of tasks", "ranges.md"),
-            ("Streams, events, copies", "sessions.md"),
-            ("Several devices, transfers, collectives", "groups.md"),
-            ("Ranks in several processes: MPI", "mpi.md"),
-            ("From 2 to 384 devices", "scaling.md"),
-            ("Programs for aclrt", "acl.md"),
-            ("Programs of the field", "field.md"),
-            ("Scene tests of the field", "field-python.md"),
-            ("Coming from simpler", "coming-from-simpler.md"),
-            ("Functions of aclrt", "acl-functions.md"),
-            ("Program files, stitching", "programs.md"),
-            ("Firmware images", "firmware.md"),
-            ("The device a2a3", "hardware.md"),
-            ("Programs as loops over tiles", "workloads.md"),
-            ("What the commands print as JSON", "json.md"),
-            ("What a task costs", "performance.md"),
-        ],
-    ),
-    ("From your language", &[("Rust", "rust.md"), ("C", "c.md"), ("Python", "python.md")]),
-    (
-        "Inside",
-        &[
-            ("Architecture", "architecture.md"),
-            ("Hacking", "hacking.md"),
-            ("Shared bytes, limits, faults", "abi.md"),
-            ("Glossary", "glossary.md"),
-        ],
-    ),
-];
-
-const MEASUREMENTS: &str = "# Measurements\n\n\
-    Figures that decisions are based on, with the commands that printed them, on the day that a row names.\n";
+/// The page whose last section lists all pages in the order of reading: the table of contents is made of it.
+const LIST: &str = "which-interface.md";
+const SECTION: &str = "\n## All pages\n";
+/// The page below which each decision is a page of its own.
+const DECISIONS: &str = "decisions/index.md";
 
 const INTERFACE: &str = "# The interface of the crates\n\n\
     What programs call is documented in the source; these are the pages that rustdoc makes of it.\n\n\
@@ -87,40 +50,44 @@ pub(crate) fn build(root: &Path, target: &Path) -> Result<(), String> {
 
 /// The table of contents; every page of `docs` must be in it, or it would be missing from the book in silence.
 fn summary(docs: &Path) -> Result<String, String> {
-    let mut text = String::from("# Summary\n\n[PTO Runtime](README.md)\n");
-    for (part, pages) in PARTS {
-        text += &format!("\n# {part}\n\n");
-        for (title, page) in *pages {
-            text += &format!("- [{title}]({page})\n");
+    let path = docs.join(LIST);
+    let list = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    let (_, list) =
+        list.split_once(SECTION).ok_or_else(|| format!("docs/{LIST} has no section{SECTION}"))?;
+    let mut text =
+        format!("# Summary\n\n[PTO Runtime](README.md)\n[{}]({LIST})\n", title_of(&path)?);
+    for line in list.lines() {
+        if let Some(part) = line.strip_prefix("### ") {
+            text += &format!("\n# {part}\n\n");
+        }
+        let Some((title, page)) = entry(line) else { continue };
+        text += &format!("- [{title}]({page})\n");
+        if page == DECISIONS {
+            for page in decisions::pages(docs.parent().unwrap_or(docs))? {
+                text += &format!("  - [{}](decisions/{})\n", page.title, page.file);
+            }
         }
     }
-    text += "- [The interface of the crates](interface.md)\n- [Changes](CHANGELOG.md)\n";
-    text += "\n# Why it is so\n\n- [Decisions](decisions/index.md)\n";
-    for page in decisions::pages(docs.parent().unwrap_or(docs))? {
-        text += &format!("  - [{}](decisions/{})\n", page.title, page.file);
-    }
-    text += "- [Measurements](measurements.md)\n";
-    for page in names(&docs.join("measurements"))? {
-        let path = docs.join("measurements").join(&page);
-        text += &format!("  - [{}](measurements/{page})\n", title_of(&path)?);
-    }
+    text += "\n# The crates\n\n- [The interface of the crates](interface.md)\n- [Changes](CHANGELOG.md)\n";
     for page in names(docs)? {
         if !text.contains(&format!("({page})")) {
-            return Err(format!(
-                "docs/{page} is in no part of the book: name it in tools/xtask/src/book/mod.rs"
-            ));
+            return Err(format!("docs/{page} is in no part of the book: list it in docs/{LIST}"));
         }
     }
     Ok(text)
 }
 
-/// The Markdown files of a folder, in the order of their names.
+/// The title and the path of `- [TITLE](PATH): ..`.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let (title, rest) = line.strip_prefix("- [")?.split_once("](")?;
+    Some((title, rest.split_once(')')?.0))
+}
+
+/// The Markdown files below a folder, as paths from there.
 fn names(folder: &Path) -> Result<Vec<String>, String> {
-    let entries = fs::read_dir(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut pages: Vec<_> = names.filter(|name| name.ends_with(".md")).collect();
-    pages.sort();
-    Ok(pages)
+    let pages = links::files(folder, "md")?;
+    let name = |page: &PathBuf| page.strip_prefix(folder).unwrap_or(page).display().to_string();
+    Ok(pages.iter().map(name).collect())
 }
 
 fn title_of(page: &Path) -> Result<String, String> {
@@ -142,7 +109,6 @@ fn write_source(root: &Path, source: &Path) -> Result<(), String> {
         let text = fs::read_to_string(root.join(name)).map_err(failed)?;
         write(name, &text.replace("](docs/", "]("))?;
     }
-    write("measurements.md", MEASUREMENTS)?;
     write("interface.md", INTERFACE)?;
     links::bring_files(root, &pages)?;
     write("SUMMARY.md", &summary(&root.join("docs"))?)?;
@@ -194,15 +160,18 @@ fn run(command: &mut Command) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PARTS, summary};
+    use super::{entry, summary};
 
     #[test]
     fn every_page_is_in_the_book_and_every_chapter_is_a_page() {
         let docs = crate::root::root().join("docs");
         let summary = summary(&docs).unwrap();
         assert!(summary.contains("(decisions/fan-out.md)"), "{summary}");
-        for (_, page) in PARTS.iter().flat_map(|(_, pages)| *pages) {
-            assert!(docs.join(page).is_file(), "{page} is no page of docs/");
+        let entries: Vec<_> = summary.lines().filter_map(|line| entry(line.trim())).collect();
+        assert!(entries.len() > 100, "{summary}");
+        for (_, page) in entries {
+            let is_made = matches!(page, "interface.md" | "CHANGELOG.md");
+            assert!(is_made || docs.join(page).is_file(), "{page} is no page of docs/");
         }
     }
 }

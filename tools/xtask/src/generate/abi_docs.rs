@@ -1,4 +1,4 @@
-//! `docs/abi.md`: the interface as tables.
+//! `docs/reference/abi.md`: the interface as tables.
 
 use std::fmt::Write as _;
 

@@ -21,7 +21,7 @@ fn files(root: &Path) -> Result<Vec<Generated>, String> {
     let docs = field_docs::read(&root.join("abi/src"))?;
     let model = AbiModel::new(&docs)?;
     let mut files = vec![
-        ("docs/abi.md", abi_docs::render(&model)),
+        ("docs/reference/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
         ("docs/pictures/structure.svg", structure::render(&crate::root::root())?),
         ("docs/decisions/index.md", decisions::render(&crate::root::root())?),
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn what_is_written_is_current_until_it_is_changed() {
         let copy = SourceCopy::new("stale");
-        assert!(check(&copy.0).unwrap_err().contains("docs/abi.md, bindings/include/pto_abi.h"));
+        assert!(check(&copy.0).unwrap_err().contains("docs/reference/abi.md, bindings/include/pto_abi.h"));
         write(&copy.0).unwrap();
         check(&copy.0).unwrap();
         let header = copy.0.join("bindings/include/pto_abi.h");

@@ -59,12 +59,22 @@ fn workspace() -> PathBuf {
 
 fn pages() -> Vec<PathBuf> {
     let root = workspace();
-    let docs = fs::read_dir(root.join("docs")).expect("the pages are there");
-    let mut pages: Vec<_> = docs.flatten().map(|entry| entry.path()).collect();
-    pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
-    pages.push(root.join("README.md"));
+    let mut pages = vec![root.join("README.md")];
+    collect(&root.join("docs"), &mut pages);
     pages.sort();
     pages
+}
+
+/// The pages below a folder.
+fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the pages are there").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, pages);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            pages.push(path);
+        }
+    }
 }
 
 /// What to run for a command of a page; `None` where other tests run it.
