@@ -10,8 +10,8 @@ use super::model::{AbiModel, Struct};
 const OPENING: &str = "\
 # The bytes that host, AICPU and AICore share
 
-Generated from the tables of `abi` by `cargo xtask generate`; do not edit. The same tables are checked
-at compile time in Rust, and stand in the C header `bindings/include/pto_abi.h`.
+This page is for engineers who write a part of the runtime, or read its memory in a debugger. It is generated from the tables of `abi` by `cargo xtask generate`;
+do not edit it. The same tables are checked at compile time in Rust, and are in the C header `bindings/include/pto_abi.h`.
 
 Everything is little-endian. Shared structs have no implicit padding and no pointers; where a word is
 polled by another agent, its line of 64 bytes has one writer. Words marked *atomic* may change at any

@@ -9,7 +9,9 @@ mod likeness;
 mod page;
 
 use std::fs;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::files::Files;
 use crate::own_kernels;
@@ -52,6 +54,9 @@ const INSTEAD: &[(&str, Instead)] = &[
     ("--hosting threads", Instead::Smaller("tasks=2000", "tasks=200")),
     ("late.toml", Instead::Elsewhere("tests/command/soak.rs runs a profile that is too late")),
 ];
+
+/// `bindings/python/tests/test_docs.py` runs it, because it has the package.
+const TUTORIAL_IN_PYTHON: &str = "docs/tutorial/python.md";
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("a workspace")
@@ -96,18 +101,34 @@ fn arguments(shown: &str) -> Option<String> {
 }
 
 /// A folder in which the commands of a page find the files that they name.
-fn scene() -> tempfile::TempDir {
+fn scene(page: &str) -> tempfile::TempDir {
+    if page::is_tutorial(page) {
+        return empty_scene(page);
+    }
     let folder = tempfile::tempdir().expect("a folder");
-    let link = |name: &str| {
-        std::os::unix::fs::symlink(workspace().join(name), folder.path().join(name))
-            .expect("a link");
-    };
-    link("examples");
+    link(&workspace().join("examples"), &folder.path().join("examples"));
     fs::create_dir_all(folder.path().join("docs/pictures")).expect("a folder");
     let graph = workspace().join("examples/graphs/row_sums.jsonl");
     fs::copy(graph, folder.path().join("graph.jsonl")).expect("a graph file");
     own_kernels::example(&folder.path().join("kernels.so"));
     folder
+}
+
+/// A folder outside of the workspace with nothing but a link to the workspace, as a reader of a tutorial begins. Its name is the same in
+/// each run, because cargo compiles the crates of the workspace again where their path is another one.
+fn empty_scene(page: &str) -> tempfile::TempDir {
+    let mut hash = std::hash::DefaultHasher::new();
+    (workspace(), page).hash(&mut hash);
+    let name = format!("pto-tutorial-{:016x}", hash.finish());
+    // What a run that was ended has left.
+    let _ = fs::remove_dir_all(std::env::temp_dir().join(&name));
+    let folder = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir().expect("a folder");
+    link(&workspace(), &folder.path().join("pto-runtime"));
+    folder
+}
+
+fn link(to: &Path, from: &Path) {
+    std::os::unix::fs::symlink(to, from).expect("a link");
 }
 
 /// The files that a page about program files and graph files names: inputs, and results that are right.
@@ -148,10 +169,42 @@ fn run(arguments: &str, folder: &Path) -> (Option<i32>, String) {
     (answer.code, printed.replace(env!("CARGO_BIN_EXE_pto"), "pto"))
 }
 
+/// Runs a command of a tutorial; what it prints on both streams.
+fn run_in_shell(line: &str, folder: &Path) -> (Option<i32>, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_pto"));
+    let mut path = program.parent().expect("a folder").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", &format!("{line} 2>&1")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env_remove("COLUMNS");
+    // What a tutorial in Rust builds is kept. Its crates are those that the workspace has fetched.
+    let target = program.ancestors().nth(2).expect("the target folder").join("tutorials");
+    shell.env("CARGO_TARGET_DIR", target).env("CARGO_NET_OFFLINE", "true");
+    shell.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
+    let output = shell.output().expect("a shell");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Writes the files that a page shows before a command.
+fn write(transcript: &Transcript, folder: &Path) {
+    for (name, text) in &transcript.files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+}
+
 /// Compares one command of a page, or writes what it printed into `blessed`.
 fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blessed: &mut Block) {
+    write(transcript, folder);
     let Some(to_run) = arguments(&transcript.arguments) else { return };
-    let (code, printed) = run(&to_run, folder);
+    let is_tutorial = page::is_tutorial(&transcript.place);
+    let (code, printed) =
+        if is_tutorial { run_in_shell(&to_run, folder) } else { run(&to_run, folder) };
     // Findings and faults that a page shows are wanted; bad requests never are.
     if !matches!(code, Some(0 | 1 | 3)) {
         found.push(format!("{}: exit code {code:?}\n{printed}", transcript.position));
@@ -160,7 +213,8 @@ fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blesse
     if to_run != transcript.arguments || transcript.printed.is_empty() {
         return;
     }
-    let likeness = Likeness::of(&transcript.arguments);
+    let shown = transcript.arguments.strip_prefix("pto ").unwrap_or(&transcript.arguments);
+    let likeness = Likeness::of(shown);
     if let Err(difference) = likeness.compare(&transcript.printed, &printed) {
         found.push(format!("{}: pto {}\n{difference}", transcript.position, transcript.arguments));
         blessed.replace(transcript, &printed);
@@ -176,7 +230,10 @@ fn every_command_of_the_pages_runs_and_prints_what_they_show() {
         found.extend(page::forgotten(&name.to_string_lossy(), &text).into_iter().map(|line| {
             format!("{line}\n  is not run: begin it with `$ pto`, or the block with \"```shell\"")
         }));
-        let folder = scene();
+        if name == Path::new(TUTORIAL_IN_PYTHON) {
+            continue;
+        }
+        let folder = scene(&name.to_string_lossy());
         if text.contains("=golden") || text.contains("=lengths.npy") {
             results(folder.path());
         }

@@ -66,13 +66,17 @@ pub(super) fn forgotten(page: &str, text: &str) -> Vec<String> {
             continue;
         };
         block = match block.take() {
-            None => Some(if tag == NOT_RUN { vec![(0, "")] } else { Vec::new() }),
+            None => Some(if tag == NOT_RUN || file_of(tag).is_some() {
+                vec![(0, "")]
+            } else {
+                Vec::new()
+            }),
             // The mark of a block that is not run.
             Some(lines) if lines.first().is_some_and(|(number, _)| *number == 0) => None,
             Some(lines) => {
                 let shows_prompts = lines.iter().any(|(_, line)| line.starts_with("$ "));
                 let commands = lines.iter().filter(|(_, line)| match line.strip_prefix("$ ") {
-                    Some(_) => arguments_of(line).is_none(),
+                    Some(_) => arguments_of(line).is_none() && !is_tutorial(page),
                     None => !shows_prompts && is_command(line),
                 });
                 found.extend(commands.map(|(number, line)| format!("{page}:{number}: {line}")));
@@ -98,7 +102,7 @@ fn is_command(line: &str) -> bool {
 /// The commands of a page, in their order.
 pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut found = Vec::new();
+    let (mut found, mut files) = (Vec::new(), Vec::new());
     // A block is open; it is open and its commands are run.
     let (mut is_open, mut in_block) = (false, false);
     let mut at = 0;
@@ -107,7 +111,12 @@ pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
         at += 1;
         if let Some(tag) = line.strip_prefix("```") {
             is_open = !is_open;
-            in_block = is_open && tag != NOT_RUN;
+            let file = file_of(tag).filter(|_| is_open);
+            in_block = is_open && tag != NOT_RUN && file.is_none();
+            if let Some(name) = file {
+                let text = lines[at..].iter().take_while(|line| !line.starts_with("```"));
+                files.push((name.to_owned(), text.map(|line| format!("{line}\n")).collect()));
+            }
             continue;
         }
         let Some(first) = arguments_of(line).filter(|_| in_block) else { continue };
@@ -140,6 +149,19 @@ fn commands_are_found_with_what_they_print() {
     let mut block = Block::of(text);
     block.replace(&found[1], "three\n");
     assert!(block.text().contains("    d\nthree\n\n```"), "{}", block.text());
+}
+
+#[test]
+fn files_are_written_before_the_command_that_follows_them() {
+    let text = "```\n$ a\n```\n```text file=b/c.txt\n$ one\ntwo\n```\n```\n$ d\nthree\n```\n";
+    let found = transcripts("docs/tutorial/page.md", text);
+    assert_eq!(found.len(), 2);
+    assert!(found[0].files.is_empty());
+    assert_eq!(found[1].files, [("b/c.txt".to_owned(), "$ one\ntwo\n".to_owned())]);
+    assert_eq!((found[1].arguments.as_str(), found[1].printed.len()), ("d", 1));
+    assert!(forgotten("docs/tutorial/page.md", text).is_empty());
+    assert_eq!(forgotten("docs/page.md", text).len(), 2);
+    assert!(transcripts("docs/page.md", text).is_empty());
 }
 
 #[test]
