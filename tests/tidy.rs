@@ -8,7 +8,7 @@ use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
 use pto_tests::tidy::{
-    Finding, circles, decisions, features, links, partners, python, recipes, rooms, rules,
+    Finding, circles, decisions, features, figures, links, partners, python, recipes, rooms, rules,
 };
 
 fn assert_tidy(findings: &[Finding]) {
@@ -59,6 +59,22 @@ fn every_page_is_two_links_from_the_readme() {
     pages.retain(|page| page.path.starts_with("docs/") || page.path == "README.md");
     assert!(pages.len() > 100, "the pages were not found: {} pages", pages.len());
     assert_tidy(&links::out_of_reach(&pages, "README.md", 2));
+}
+
+/// Pages that summarise measurements.
+const SUMMARIES: &[&str] = &["README.md", "docs/explanation/performance.md"];
+
+#[test]
+fn every_figure_of_a_summary_is_one_of_a_measurement() {
+    let pages = files(&root(), "md");
+    let measurements: Vec<_> =
+        pages.iter().filter(|page| page.path.starts_with("docs/measurements/")).cloned().collect();
+    let summaries: Vec<_> =
+        pages.iter().filter(|page| SUMMARIES.contains(&page.path.as_str())).collect();
+    assert_eq!((summaries.len(), measurements.len() > 10), (SUMMARIES.len(), true));
+    let findings: Vec<_> =
+        summaries.iter().flat_map(|page| figures::unmeasured(page, &measurements)).collect();
+    assert_tidy(&findings);
 }
 
 #[test]

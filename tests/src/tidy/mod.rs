@@ -3,7 +3,7 @@
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
 //! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
 //! dependencies between the files of one crate, [`python`] those between modules of Python, [`partners`] the partners of orderings,
-//! [`features`] with which features a crate is compiled, [`links`] and [`decisions`] judge documentation.
+//! [`features`] with which features a crate is compiled, [`links`], [`figures`] and [`decisions`] judge documentation.
 
 pub mod arrows;
 mod cfg;
@@ -11,6 +11,7 @@ pub mod circles;
 pub mod decisions;
 pub mod dependencies;
 pub mod features;
+pub mod figures;
 pub mod links;
 mod modules;
 pub mod partners;
