@@ -3,7 +3,7 @@
 //! ```text
 //! file --Model::read--> Model --build(Given)--> Built: OperatorGraph --lower--> Program
 //! ```
-//! Everything that cannot be translated is told at once, by node, type and version, before anything runs. `docs/models.md` has the limits.
+//! Everything that cannot be translated is told at once, by node, type and version, before anything runs. `docs/how-to/models.md` has the limits.
 
 mod build;
 mod error;

@@ -17,7 +17,7 @@
 //! let lowered = graph.lower(&LowerOptions::default()).unwrap();
 //! assert_eq!(lowered.outputs, [("y".to_owned(), TensorType::new(DType::F32, &[2, 3]))]);
 //! ```
-//! The page `docs/operators.md` says how an operator is added.
+//! The page `docs/how-to/operators.md` says how an operator is added.
 
 mod dtype;
 mod element;

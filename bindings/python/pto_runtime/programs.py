@@ -66,7 +66,7 @@ _ELEMENTS = {
 
 
 def load_onnx(path, *, shapes=None, sizes=None, values=None):
-    """The program of a model in a file of ONNX, for certain extents of its inputs (docs/models.md).
+    """The program of a model in a file of ONNX, for certain extents of its inputs (docs/how-to/models.md).
 
     shapes: input -> extents, where the file leaves them open; sizes: name of an extent -> number, for extents that have names in the file; values: input ->
     NumPy array, for inputs whose values decide shapes. A model that cannot become a program is a `HostError` that names every node, its type, its version and

@@ -69,7 +69,7 @@ pub(crate) const fn of_launch(code: i32) -> Option<&'static str> {
             "A core took an exception: a kernel was given an address outside of GM or a size that is wrong, it is code for the other kind of core, or its object had a relocation left (`pto fw seal` refuses those). Look at the kernels that were given last",
         ),
         507_018 => Some(
-            "An AICPU took an exception, or its library was not found: look for the firmware's file on the device (docs/hardware.md). Where the cores were greeted, the firmware had begun",
+            "An AICPU took an exception, or its library was not found: look for the firmware's file on the device (docs/how-to/hardware.md). Where the cores were greeted, the firmware had begun",
         ),
         _ => None,
     }

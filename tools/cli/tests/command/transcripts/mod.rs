@@ -1,7 +1,8 @@
 //! Every command that README and `docs/` show is run, and what it prints is compared with what the page shows.
 //!
 //! A page shows a command as `$ pto ..` in a fenced block; the lines up to the next command or the end of the block are what
-//! it prints. A block of commands that cannot be run here begins with "```shell"; commands without a prompt, and those of other
+//! it prints. A block that begins with "```LANGUAGE file=NAME" is a file, which is there for the commands after it. The commands of a tutorial
+//! run in an empty folder, those of other programs as well; `pto-runtime` there is the workspace. A block of commands that cannot be run here begins with "```shell"; commands without a prompt, and those of other
 //! programs, are in such blocks alone. The commands of a page run one after the other in a folder of their own ([`page`] reads them,
 //! [`likeness`] compares). `PTO_BLESS=1` writes what is printed into the pages.
 
@@ -21,7 +22,7 @@ use page::{Block, Transcript};
 
 /// Why a command of a page does not run as the page has it.
 enum Instead {
-    /// It runs with other arguments: the part to replace, and its replacement.
+    /// It runs with other arguments: the part to replace, and what stands in its position.
     Smaller(&'static str, &'static str),
     /// It is run by other tests, which have what it needs.
     Elsewhere(&'static str),
@@ -202,7 +203,7 @@ fn write(transcript: &Transcript, folder: &Path) {
 fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blessed: &mut Block) {
     write(transcript, folder);
     let Some(to_run) = arguments(&transcript.arguments) else { return };
-    let is_tutorial = page::is_tutorial(&transcript.place);
+    let is_tutorial = page::is_tutorial(&transcript.position);
     let (code, printed) =
         if is_tutorial { run_in_shell(&to_run, folder) } else { run(&to_run, folder) };
     // Findings and faults that a page shows are wanted; bad requests never are.
@@ -216,7 +217,7 @@ fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blesse
     let shown = transcript.arguments.strip_prefix("pto ").unwrap_or(&transcript.arguments);
     let likeness = Likeness::of(shown);
     if let Err(difference) = likeness.compare(&transcript.printed, &printed) {
-        found.push(format!("{}: pto {}\n{difference}", transcript.position, transcript.arguments));
+        found.push(format!("{}: {}\n{difference}", transcript.position, transcript.arguments));
         blessed.replace(transcript, &printed);
     }
 }

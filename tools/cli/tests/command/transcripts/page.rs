@@ -4,7 +4,9 @@
 pub(super) struct Transcript {
     /// The page and the line.
     pub(super) position: String,
-    /// What follows `pto`.
+    /// Names and contents of the files that the page shows between the command before and this one.
+    pub(super) files: Vec<(String, String)>,
+    /// What follows `pto`; in a tutorial the whole command.
     pub(super) arguments: String,
     /// The lines after the command. Empty: the page does not show what it prints.
     pub(super) printed: Vec<String>,
@@ -43,6 +45,16 @@ fn arguments_of(line: &str) -> Option<&str> {
     let rest =
         line.strip_prefix("$ pto ").or_else(|| line.strip_prefix("$ cargo run --release -- "))?;
     Some(rest.split("  #").next().unwrap_or(rest).trim_end())
+}
+
+/// Pages whose commands a shell runs in an empty folder, those of other programs as well.
+pub(super) fn is_tutorial(page: &str) -> bool {
+    page.starts_with("docs/tutorial/")
+}
+
+/// The file that a block with the tag `LANGUAGE file=NAME` holds.
+fn file_of(tag: &str) -> Option<&str> {
+    tag.split_once(" file=").map(|(_, name)| name)
 }
 
 /// The tag of a block whose commands are not run here, because they need what the suite does not have.
@@ -119,7 +131,8 @@ pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
             }
             continue;
         }
-        let Some(first) = arguments_of(line).filter(|_| in_block) else { continue };
+        let first = if is_tutorial(page) { line.strip_prefix("$ ") } else { arguments_of(line) };
+        let Some(first) = first.filter(|_| in_block) else { continue };
         let position = format!("{page}:{at}");
         let mut arguments = first.to_owned();
         while let Some(start) = arguments.strip_suffix('\\') {
@@ -133,7 +146,8 @@ pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
         let end =
             (begin..at).rev().find(|&line| !lines[line].is_empty()).map_or(begin, |last| last + 1);
         let printed = lines[begin..end].iter().map(|&line| line.to_owned()).collect();
-        found.push(Transcript { position, arguments, printed, lines: begin..end });
+        let files = std::mem::take(&mut files);
+        found.push(Transcript { position, files, arguments, printed, lines: begin..end });
     }
     found
 }

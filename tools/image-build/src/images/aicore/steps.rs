@@ -1,4 +1,4 @@
-//! Which tool is called for which file, with which flags: as facts of the vendor's toolchain give them (docs/hardware.md).
+//! Which tool is called for which file, with which flags: as facts of the vendor's toolchain give them (docs/how-to/hardware.md).
 
 use pto_host::abi::CoreKind;
 
