@@ -172,7 +172,7 @@ impl StreamWords {
                 consumer.fanin.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        // Release: pairs with the Acquire load in `Window::advance`.
+        // Release: pairs with the Acquire load in `SlotWindow::advance`.
         task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         self.run.ends.iter().for_each(QueueEnds::discard);
         self.header.board.reset();
@@ -182,7 +182,7 @@ impl StreamWords {
     pub fn complete_all(&self) {
         for task in &self.run.tasks {
             task.fanout.fetch_or(CLOSED, Ordering::Relaxed);
-            // Release: pairs with the Acquire load in `Window::advance`.
+            // Release: pairs with the Acquire load in `SlotWindow::advance`.
             task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         }
         self.run.ends.iter().for_each(QueueEnds::discard);
