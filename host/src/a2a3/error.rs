@@ -81,6 +81,16 @@ pub enum A2a3Error {
         what: String,
     },
 
+    /// The AICPUs of a launch have ended, and its AICores have not.
+    #[error(
+        "the AICPUs have ended, and the AICores still run {after_ms} ms later: nothing tells them to leave any more. The device is reset by force; the fault \
+         that the firmware has left says why it ended"
+    )]
+    CoresLeft {
+        /// How long the host has waited for them.
+        after_ms: u128,
+    },
+
     /// A second firmware, or second kernels, in one process.
     #[error(
         "this process has already brought another {what} to the device, and the driver keeps it until the process ends: use \

@@ -9,7 +9,6 @@
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
-use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
 use pto_abi::handshake::{CONTROL_RUN, DOORBELL_IDLE, STATUS_EXITED};
 use pto_abi::kinds::RunFlags;
@@ -17,6 +16,7 @@ use pto_abi::launch_words::{Architecture, LAUNCH_MAGIC, LaunchPlan, LaunchTicket
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::sync::Ordering;
+use pto_abi::{Fault, GmAddr};
 
 use super::bring_up;
 use super::calls::Handle;
@@ -38,6 +38,9 @@ const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// How often the progress of a run is fetched, and the lines of its cores.
 const PROGRESS_EVERY: Duration = Duration::from_millis(20);
+
+/// How long cores may go on after the AICPUs have ended, which wait for them to leave.
+const CORES_LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 const QUERY: &str = "aclrtStreamQuery";
 const AICPUS: &str = "waiting for the AICPUs";
@@ -76,6 +79,14 @@ impl Ready<'_> {
         self.port.check("setting the driver's time-out", "aclrtSetOpExecuteTimeOut", code)?;
         let cores = self.port.stream("making the AICores' stream")?;
         let landed = self.launch_and_wait(arena, cores, limits);
+        if let Err(A2a3Error::CoresLeft { .. }) = landed {
+            // The firmware is done: what it has left says why. A fault of the launch words is one of the arena then.
+            exchange::fetch(self.port, &window, [fetched, of_fault].concat())?;
+            if let Some(fault) = Fault::from_code(self.refused()?) {
+                arena.fault().raise(fault);
+            }
+            return landed.and(Ok(0));
+        }
         if landed.is_err() {
             // What is known of the cores is for the report; most devices refuse the copy.
             let lines = vec![exchange::cores(self.cores.positions().len())];
@@ -106,7 +117,15 @@ impl Ready<'_> {
         let deadline = Instant::now() + limits.stream;
         let streams = [(self.stream, AICPUS), (cores, AICORES)];
         let fetched = Instant::now();
-        let mut watch = Watch { ready: self, arena, streams, deadline, fetched, has_told: false };
+        let mut watch = Watch {
+            ready: self,
+            arena,
+            streams,
+            deadline,
+            fetched,
+            has_told: false,
+            aicpus_ended: None,
+        };
         watch.wait()
     }
 
@@ -193,12 +212,20 @@ struct Watch<'a> {
     deadline: Instant,
     fetched: Instant,
     has_told: bool,
+    /// When the AICPUs were seen to have ended.
+    aicpus_ended: Option<Instant>,
 }
 
 impl Watch<'_> {
     fn wait(&mut self) -> Result<(), A2a3Error> {
         let mut pause = FIRST_PAUSE;
         while let Some(step) = self.unfinished()? {
+            if step == AICORES {
+                let since = *self.aicpus_ended.get_or_insert_with(Instant::now);
+                if since.elapsed() > CORES_LEAVE_WITHIN {
+                    return Err(A2a3Error::CoresLeft { after_ms: since.elapsed().as_millis() });
+                }
+            }
             if Instant::now() > self.deadline {
                 let message = "the stream limit of this host is over".to_owned();
                 return Err(A2a3Error::Call { step, call: QUERY, code: SYNC_TIMEOUT, message });

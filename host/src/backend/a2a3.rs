@@ -190,8 +190,9 @@ impl A2a3 {
     /// What is known of the cores when a launch has failed.
     fn tell_of_cores(&mut self, arena: &Arena<'_>, error: &A2a3Error) {
         let hint = error.code().and_then(codes::of_launch);
-        let (Some(hint), Ok(standing)) = (hint, &self.standing) else { return };
-        self.post_mortem.push(format!("{hint}."));
+        let is_told = hint.is_some() || matches!(error, A2a3Error::CoresLeft { .. });
+        let (true, Ok(standing)) = (is_told, &self.standing) else { return };
+        self.post_mortem.extend(hint.map(|hint| format!("{hint}.")));
         let clusters = standing.cores.clusters.len();
         let kernel_at = |address| self.kernels.name_at(address);
         self.post_mortem.extend(last_known::sentences(arena, clusters, &kernel_at));

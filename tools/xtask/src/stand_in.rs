@@ -32,6 +32,10 @@ pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
     println!(
         "Firmware that runs on this machine without qemu: pto fw build --image cann --machine x86-64 --release"
     );
+    println!(
+        "With the worker and the kernels in C++ on its cores: ASCEND_HOME_PATH={folder} pto fw build --image cann --machine x86-64 --release --aicore \
+         --pto-isa aicore-kernels/aicore/this_machine"
+    );
     Ok(())
 }
 

@@ -318,6 +318,27 @@ fn a_fault_of_the_device_is_told_and_the_device_runs_again() {
     nothing_is_open();
 }
 
+/// The firmware gives up cores that do not answer, and ends. The host does not wait for them until the driver's time is over, and reports the firmware's fault.
+#[test]
+fn cores_that_the_firmware_has_given_up_are_not_waited_for() {
+    let _alone = alone();
+    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
+    inject("aicore:0");
+    let start = std::time::Instant::now();
+    let error = run(&mut device, vector_example()).expect_err("no core answers");
+    assert_eq!(error.fault(), Some(Fault::CORE_NO_ANSWER), "{error}");
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    let text = error.to_string();
+    for words in
+        ["the AICores still run", "AICPU has greeted it, and it has not answered", "works again"]
+    {
+        assert!(text.contains(words), "{words:?} is not in {text:?}");
+    }
+    run(&mut device, vector_example()).unwrap_or_else(|error| panic!("{error}"));
+    drop(device);
+    nothing_is_open();
+}
+
 /// What the firmware finds by itself is in the arena: the device is not reset, and buffers keep what they hold.
 #[test]
 fn a_fault_of_the_firmware_needs_no_reset() {

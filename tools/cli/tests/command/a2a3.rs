@@ -12,7 +12,7 @@ use crate::pto::{Answer, answer, command, refused};
 use crate::schema::conforms;
 
 /// A folder in place of CANN's, in which this machine's code plays the device.
-fn cann(home: &Path) -> PathBuf {
+pub(crate) fn cann(home: &Path) -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let libraries = test.parent().expect("and a folder");
     let target = libraries.ancestors().nth(2).expect("below the target");

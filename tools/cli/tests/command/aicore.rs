@@ -10,6 +10,8 @@ use pto_image_build::{
 };
 use serde_json::Value;
 
+use crate::a2a3;
+use crate::files::Files;
 use crate::firmware::Home;
 use crate::pto::answer;
 use crate::schema::conforms;
@@ -23,6 +25,15 @@ PTO_KERNEL(args) {
         kernel::store(args.gm(1), at, kernel::load(args.gm(0), at) * FACTOR);
     }
 }
+"#;
+
+/// A task on it.
+const GRAPH: &str = r#"{"format": "pto-graph", "version": 1, "name": "three times a row", "variant": "tensormap_and_ringbuffer"}
+{"tensor": 0, "name": "row", "element": "f32", "shape": [100]}
+{"tensor": 1, "name": "tripled", "element": "f32", "shape": [100]}
+{"scope": "derived"}
+{"task": 0, "name": "scale", "func": 100, "kind": "aiv", "args": [{"in": 0}, {"out": 1}, 100]}
+{"end": "scope"}
 "#;
 
 /// A folder with a kernel, its header, and the compiler.
@@ -146,8 +157,26 @@ fn a_program_for_aicores_is_built_here_or_elsewhere_and_sealed() {
         assert!(text.contains(word), "{word:?} is not in {text}");
     }
     home.pto(&["fw", "flash", &firmware, &there], 0);
+    runs_behind_the_stand_in(&home);
     let refused = home.pto(&["fw", "flash", &there, "--device", "virt"], 2).stderr;
     assert!(refused.contains("a2a3 (--device a2a3)"), "{refused}");
+}
+
+/// A graph file on the kernel of one's own, on the cores of the stand-in.
+fn runs_behind_the_stand_in(home: &Home) {
+    let (files, cann) = (Files::new(), a2a3::cann(&home.path()));
+    let row: Vec<f32> = (0_u16..100).map(f32::from).collect();
+    let tripled: Vec<f32> = row.iter().map(|element| 3.0 * element).collect();
+    files.put("row", &[100], &row);
+    files.put("tripled", &[100], &tripled);
+    let graph = home.path().join("graph.jsonl");
+    fs::write(&graph, GRAPH).expect("writable");
+    let (graph, input, expect) =
+        (graph.display().to_string(), files.option("row"), files.option("tripled"));
+    let run = ["run", &graph, "--device", "a2a3", "--input", &input, "--expect", &expect];
+    let told = answer(home.command(&run).env("ASCEND_HOME_PATH", cann));
+    assert_eq!(told.code, Some(0), "{}{}", told.stdout, told.stderr);
+    assert!(told.stdout.contains("PASS"), "{}", told.stdout);
 }
 
 /// What is wrong with a kernel or with a tree, and what is said of it.

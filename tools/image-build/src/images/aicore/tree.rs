@@ -31,8 +31,8 @@ pub(super) fn write(request: &AicoreRequest, folder: &Path) -> Result<Manifest, 
         [] => library(&of_library, folder)?,
         _ => own_kernels(request, folder)?,
     };
-    put(&folder.join("CMakeLists.txt"), &cmake(&manifest))?;
-    put(&manifest::path_in(folder), &manifest.text())?;
+    put(&folder.join("CMakeLists.txt"), cmake(&manifest))?;
+    put(&manifest::path_in(folder), manifest.text())?;
     Ok(manifest)
 }
 
