@@ -27,13 +27,11 @@ PTO_KERNEL(args) {
 }
 "#;
 
-/// A task on it.
-const GRAPH: &str = r#"{"format": "pto-graph", "version": 1, "name": "three times a row", "variant": "tensormap_and_ringbuffer"}
+/// A task on it: it has the func id of `exp`, whose arguments are the same.
+const GRAPH: &str = r#"{"format": "pto-graph", "version": 1, "name": "three times a row", "variant": "host_build_graph"}
 {"tensor": 0, "name": "row", "element": "f32", "shape": [100]}
 {"tensor": 1, "name": "tripled", "element": "f32", "shape": [100]}
-{"scope": "derived"}
-{"task": 0, "name": "scale", "func": 100, "kind": "aiv", "args": [{"in": 0}, {"out": 1}, 100]}
-{"end": "scope"}
+{"task": 0, "name": "scale", "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 1}, 100]}
 "#;
 
 /// A folder with a kernel, its header, and the compiler.
@@ -84,7 +82,7 @@ fn this_machine() -> PathBuf {
 fn build_words(sources: &Sources) -> Vec<String> {
     let fixed = ["fw", "build", "--image", "cann", "--machine", "x86-64", "--release", "--aicore"];
     let mut words: Vec<String> = fixed.map(str::to_owned).into();
-    let kernel = format!("100:aiv:scale={}", sources.word("scale.cpp"));
+    let kernel = format!("3:aiv:scale={}", sources.word("scale.cpp"));
     words.extend(["--kernel".to_owned(), kernel, "--json".to_owned()]);
     words.extend(["--pto-isa".to_owned(), this_machine().display().to_string()]);
     words.extend(["--aicore-sources".to_owned(), sources.word("tree")]);
