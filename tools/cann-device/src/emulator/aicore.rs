@@ -81,7 +81,7 @@ impl Program {
     /// The thread of a core: runs its worker until that leaves.
     pub(crate) fn run(self, core: Aicore, flags_base: u64, words: u64) {
         let entry = self.entries[core.kind.index()];
-        let (cache, start) = (Cache::default(), Instant::now());
+        let (cache, start) = (Cache::of(std::iter::empty()), Instant::now());
         let running = Running { core, cache, start, looks: 0, rung: None, pipes_busy: false };
         RUNNING.with(|held| *held.borrow_mut() = Some(running));
         // SAFETY: every access of the worker is a call of the table; the kernels that it calls are those of the firmware's table.

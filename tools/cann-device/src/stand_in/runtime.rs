@@ -165,7 +165,8 @@ exports! {
             let head = bytes_at("the code", pointer_in(&described, 8), ElfCode::HEAD)?;
             let code = ElfCode::of(&head).filter(|_| word(&described, 16) >= 64);
             let Some(code) = code else { return refuse("the code is no ELF file of a machine that is known") };
-            let file = bytes_at("the code", pointer_in(&described, 8), word(&described, 16) as usize)?;
+            let bytes = usize::try_from(word(&described, 16)).unwrap_or(0);
+            let file = bytes_at("the code", pointer_in(&described, 8), bytes)?;
             let has = |entry: &[u8]| file.windows(entry.len()).any(|bytes| bytes == entry);
             let has_worker = WORKER_ENTRIES.iter().all(|entry| has(entry));
             let worker = has_worker.then_some(file);
