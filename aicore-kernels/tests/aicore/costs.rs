@@ -49,21 +49,48 @@ fn more(fewer: &Counts, all: &Counts, times: u64) -> String {
     all.iter().filter_map(one).collect::<Vec<_>>().join(", ")
 }
 
-#[test]
-fn the_operations_of_the_loop_are_counted() {
-    let library = Library::build(WORKER, false).expect("the worker compiles");
+/// What each event makes the loop of this source do.
+fn operations(source: &str) -> String {
+    let library = Library::build(source, false).expect("the worker compiles");
     let of = |looks: u32, tasks: &[Task]| counts(&library, looks, tasks);
     let none = of(1, &[]);
+    let (one, two) = ([kernel()], [kernel(), kernel()]);
+    let (chain_of_1, chain_of_6) = ([chain(1)], [chain(6)]);
     let rows = [
         ("greeting and exit", more(&Counts::new(), &none, 1)),
         ("a look that finds nothing", more(&none, &of(11, &[]), 10)),
-        ("a dispatch of a kernel", more(&of(1, &[kernel()]), &of(1, &[kernel(), kernel()]), 1)),
+        ("a dispatch of a kernel", more(&of(1, &one), &of(1, &two), 1)),
         (
             "a dispatch of a chain of one kernel",
-            more(&of(1, &[chain(1)]), &of(1, &[chain(1), chain(1)]), 1),
+            more(&of(1, &chain_of_1), &of(1, &[chain(1), chain(1)]), 1),
         ),
-        ("each further kernel of a chain", more(&of(1, &[chain(1)]), &of(1, &[chain(6)]), 5)),
+        ("each further kernel of a chain", more(&of(1, &chain_of_1), &of(1, &chain_of_6), 5)),
     ];
-    let text: String = rows.iter().map(|(what, did)| format!("{what}: {did}\n")).collect();
-    assert_golden("operations.txt", &text);
+    rows.iter().map(|(what, did)| format!("{what}: {did}\n")).collect()
+}
+
+#[test]
+fn the_operations_of_the_loop_are_counted() {
+    assert_golden("operations.txt", &operations(WORKER));
+}
+
+/// An access to the cache that changes nothing of the result costs time, and is found by the counts.
+#[test]
+fn an_access_to_the_cache_too_many_is_found() {
+    let is_of_cache = |line: &str| {
+        let calls = ["fresh(", "write_back(", "machine::drop_cache("];
+        calls.iter().any(|call| line.trim_start().starts_with(call))
+    };
+    let right = operations(WORKER);
+    let places: Vec<usize> =
+        (0..).zip(WORKER.lines()).filter(|(_, line)| is_of_cache(line)).map(|(at, _)| at).collect();
+    assert!(places.len() >= 7, "the source was not understood: {places:?}");
+    for at in places {
+        let line = WORKER.lines().nth(at).expect("it has it");
+        let twice = WORKER.lines().enumerate().map(|(number, text)| match number == at {
+            true => format!("{text}\n{text}\n"),
+            false => format!("{text}\n"),
+        });
+        assert_ne!(operations(&twice.collect::<String>()), right, "line {}: {line}", at + 1);
+    }
 }
