@@ -245,7 +245,7 @@ unsafe extern "C" fn run_task(args: *const u64) {
             .map(|(ty, address)| {
                 ty.as_ref().map(|ty| {
                     let bytes = match ty.bytes() {
-                        0 => &[][..],
+                        0 => bytemuck::cast_slice::<u64, u8>(&[]),
                         // SAFETY: the caller promises the tensor, which nobody writes meanwhile.
                         bytes => unsafe {
                             std::slice::from_raw_parts(pointer::<u8>(*address).cast_const(), bytes)

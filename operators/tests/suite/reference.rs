@@ -746,7 +746,7 @@ fn python_slice(extent: i64, start: i64, end: i64, step: i64) -> Vec<usize> {
     let mut all = Vec::new();
     while (step > 0 && at < end) || (step < 0 && at > end) {
         all.push(at as usize);
-        at += step;
+        at = at.saturating_add(step);
     }
     all
 }
