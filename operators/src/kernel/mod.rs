@@ -22,7 +22,8 @@ mod work;
 
 pub(crate) use task::{Description, HEAD, kernel_name};
 pub use task::{OperatorKernel, kernels};
-pub(crate) use work::{Reach, Work, work};
+pub(crate) use work::work;
+pub use work::{Reach, Work};
 
 use conv::Conv;
 use line::Lines;
@@ -41,11 +42,12 @@ pub(crate) enum Failure {
     Index { index: i64, extent: u64 },
 }
 
-/// Runs all of an operator on the host.
+/// Runs units of an operator on the host; `None`: all of them.
 pub(crate) fn run(
     operator: &Operator,
     inputs: &[Option<&Tensor>],
     outputs: &mut [Tensor],
+    units: Option<(usize, usize)>,
 ) -> Result<(), OperatorError> {
     // Bytes of the host may stand anywhere.
     let aligned: Vec<Option<Vec<u64>>> =
@@ -63,16 +65,15 @@ pub(crate) fn run(
         })
         .collect();
     let types: Vec<TensorType> = outputs.iter().map(|output| output.ty().clone()).collect();
-    let mut memory: Vec<Vec<u64>> =
-        types.iter().map(|ty| vec![0; ty.bytes().div_ceil(8)]).collect();
+    let mut memory: Vec<Vec<u64>> = outputs.iter().map(|output| in_words(output.bytes())).collect();
     let input_types: Vec<_> = given.iter().map(|input| input.map(|input| input.ty)).collect();
     let mut outs: Vec<Out<'_>> = types
         .iter()
         .zip(&mut memory)
         .map(|(ty, memory)| Out::of(ty, &mut bytemuck::cast_slice_mut(memory)[..ty.bytes()]))
         .collect();
-    let units = work(operator, &input_types, &types).units;
-    compute(operator, &given, &mut outs, (0, units)).map_err(|failure| failure.told(operator))?;
+    let units = units.unwrap_or_else(|| (0, work(operator, &input_types, &types).units));
+    compute(operator, &given, &mut outs, units).map_err(|failure| failure.told(operator))?;
     drop(outs);
     for (output, memory) in outputs.iter_mut().zip(&memory) {
         let to = output.bytes_mut();
@@ -83,12 +84,13 @@ pub(crate) fn run(
 
 /// The bytes in words, where they are not aligned for every element.
 fn moved(bytes: &[u8]) -> Option<Vec<u64>> {
-    if bytes.as_ptr().addr().is_multiple_of(align_of::<u64>()) {
-        return None;
-    }
+    (!bytes.as_ptr().addr().is_multiple_of(align_of::<u64>())).then(|| in_words(bytes))
+}
+
+fn in_words(bytes: &[u8]) -> Vec<u64> {
     let mut words = vec![0_u64; bytes.len().div_ceil(8)];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-    Some(words)
+    words
 }
 
 impl Failure {

@@ -11,14 +11,17 @@ use crate::tensor::TensorType;
 
 /// Which elements of a tensor units touch: units `n * units .. (n + 1) * units` those from `n * elements` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reach {
-    pub(crate) units: usize,
-    pub(crate) elements: usize,
+pub struct Reach {
+    /// So many units touch the same elements; 0: every unit touches all.
+    pub units: usize,
+    /// How many elements that are.
+    pub elements: usize,
 }
 
 impl Reach {
-    /// The elements that units touch, of a tensor of so many.
-    pub(crate) fn of(&self, (first, count): (usize, usize), all: usize) -> (usize, usize) {
+    /// The elements that units (first, count) touch, of a tensor of so many: from, to.
+    #[must_use]
+    pub fn of(&self, (first, count): (usize, usize), all: usize) -> (usize, usize) {
         if self.units == 0 {
             return (0, all);
         }
@@ -28,18 +31,21 @@ impl Reach {
     }
 }
 
-/// The work of an operator.
+/// The work of an operator: how it is split into units, each of which a task can do apart.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Work {
-    pub(crate) units: usize,
+pub struct Work {
+    /// How many units there are.
+    pub units: usize,
     /// About how many ns a unit takes on a core of this machine.
-    pub(crate) cost: f64,
-    pub(crate) kind: CoreKind,
-    /// What units read of each input, and write of each output.
-    pub(crate) inputs: Vec<Reach>,
-    pub(crate) outputs: Vec<Reach>,
+    pub cost: f64,
+    /// The cores.
+    pub kind: CoreKind,
+    /// What units read of each input.
+    pub inputs: Vec<Reach>,
+    /// What units write of each output. No two units write the same element.
+    pub outputs: Vec<Reach>,
     /// Whether an index that stands in memory may stand for no element.
-    pub(crate) can_fail: bool,
+    pub can_fail: bool,
 }
 
 const ALL: Reach = Reach { units: 0, elements: 0 };

@@ -3,6 +3,7 @@
 mod array;
 mod device;
 mod random;
+mod reach;
 mod reference;
 mod refused;
 mod special;
