@@ -72,7 +72,10 @@ fn main() -> ExitCode {
         let ran = catch_unwind(AssertUnwindSafe(|| run(case, on_host)));
         let outcome = ran.unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<String>().cloned();
-            Outcome::Panicked(text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default())
+            Outcome::Panicked(
+                text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                    .unwrap_or_default(),
+            )
         });
         let (kind, line) = match outcome {
             Outcome::Right => ("right", None),
@@ -109,7 +112,10 @@ fn cases(folder: &Path) -> std::io::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        cases.push(Case { name: entry.file_name().to_string_lossy().into_owned(), folder: entry.path() });
+        cases.push(Case {
+            name: entry.file_name().to_string_lossy().into_owned(),
+            folder: entry.path(),
+        });
     }
     cases.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(cases)
@@ -120,7 +126,8 @@ fn side(folder: &Path, side: &str) -> Result<Vec<Tensor>, String> {
     let mut tensors = Vec::new();
     for at in 0.. {
         let path = folder.join(format!("{side}_{at}.tensor.pb"));
-        let others = ["sequence", "optional"].map(|kind| folder.join(format!("{side}_{at}.{kind}.pb")));
+        let others =
+            ["sequence", "optional"].map(|kind| folder.join(format!("{side}_{at}.{kind}.pb")));
         if others.iter().any(|path| path.exists()) {
             return Err(format!("{side} {at} is no tensor"));
         }
@@ -137,7 +144,10 @@ fn side(folder: &Path, side: &str) -> Result<Vec<Tensor>, String> {
 fn run(case: &Case, on_host: bool) -> Outcome {
     let refused = |error: ModelError| match error {
         ModelError::Nodes(problems) => {
-            let reasons: Vec<_> = problems.iter().map(|problem| format!("{}: {}", problem.op_type, problem.reason)).collect();
+            let reasons: Vec<_> = problems
+                .iter()
+                .map(|problem| format!("{}: {}", problem.op_type, problem.reason))
+                .collect();
             Outcome::Refused(reasons.join("; "))
         }
         other => Outcome::Refused(other.to_string()),
@@ -149,7 +159,11 @@ fn run(case: &Case, on_host: bool) -> Outcome {
     let inputs = match side(&case.folder, "input") {
         Ok(inputs) => inputs,
         // What the model says of its inputs comes first.
-        Err(reason) => return model.build(&Given::default()).map_or_else(refused, |_| Outcome::Refused(reason)),
+        Err(reason) => {
+            return model
+                .build(&Given::default())
+                .map_or_else(refused, |_| Outcome::Refused(reason));
+        }
     };
     let outputs = side(&case.folder, "output");
     let names = model.inputs().iter().map(|input| input.name.clone());
@@ -185,10 +199,13 @@ fn on_device(
 ) -> Result<Vec<(String, Tensor)>, ModelError> {
     let error = |error: &dyn std::fmt::Display| ModelError::Device(error.to_string());
     let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, ..DeviceOptions::default() };
-    let mut device = Device::open_sim(options, pto_host::graph::NoBuilders).map_err(|e| error(&e))?;
+    let mut device =
+        Device::open_sim(options, pto_host::graph::NoBuilders).map_err(|e| error(&e))?;
     device.register_library().map_err(|e| error(&e))?;
     let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).map_err(|e| error(&e))?;
+    let session = device
+        .session(SessionOptions { run, ..SessionOptions::default() })
+        .map_err(|e| error(&e))?;
     let runner = Runner::new(&session)?;
     let model = runner.load(built, lowered)?;
     runner.run(&model, values)
@@ -199,11 +216,19 @@ fn judge(case: &Case, results: &[(String, Tensor)], expected: &[Tensor]) -> Outc
     let mut numbers = text.split_whitespace().filter_map(|word| word.parse::<f64>().ok());
     let (rtol, atol) = (numbers.next().unwrap_or(1e-3), numbers.next().unwrap_or(1e-7));
     if results.len() < expected.len() {
-        return Outcome::Wrong(format!("{} outputs, and {} are expected", results.len(), expected.len()));
+        return Outcome::Wrong(format!(
+            "{} outputs, and {} are expected",
+            results.len(),
+            expected.len()
+        ));
     }
     for ((name, result), expected) in results.iter().zip(expected) {
         if result.ty() != expected.ty() {
-            return Outcome::Wrong(format!("output {name} is {}, and {} is expected", result.ty(), expected.ty()));
+            return Outcome::Wrong(format!(
+                "output {name} is {}, and {} is expected",
+                result.ty(),
+                expected.ty()
+            ));
         }
         if is_random(&case.name) {
             continue;
@@ -212,18 +237,28 @@ fn judge(case: &Case, results: &[(String, Tensor)], expected: &[Tensor]) -> Outc
         let rtol = if result.dtype() == DType::BF16 { rtol.max(0.015_625) } else { rtol };
         let pairs = result.to_doubles().into_iter().zip(expected.to_doubles());
         let is_near = |(found, wanted): &(f64, f64)| {
-            found == wanted || (found.is_nan() && wanted.is_nan()) || (found - wanted).abs() <= atol + rtol * wanted.abs()
+            found == wanted
+                || (found.is_nan() && wanted.is_nan())
+                || (found - wanted).abs() <= atol + rtol * wanted.abs()
         };
         if ROUNDED.contains(&case.name.as_str()) {
-            let largest = expected.to_doubles().into_iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
-            let is_rounded = |(found, wanted): (f64, f64)| (found - wanted).abs() <= largest * 8.0 * f64::from(f32::EPSILON);
+            let largest = expected
+                .to_doubles()
+                .into_iter()
+                .fold(0.0, |largest: f64, value| largest.max(value.abs()));
+            let is_rounded = |(found, wanted): (f64, f64)| {
+                (found - wanted).abs() <= largest * 8.0 * f64::from(f32::EPSILON)
+            };
             if result.to_doubles().into_iter().zip(expected.to_doubles()).all(is_rounded) {
                 return Outcome::Rounded;
             }
         }
         let wrong: Vec<_> = pairs.enumerate().filter(|(_, pair)| !is_near(pair)).collect();
         if let Some((at, (found, wanted))) = wrong.first() {
-            return Outcome::Wrong(format!("output {name}: {} elements; element {at} is {found}, and {wanted} is expected", wrong.len()));
+            return Outcome::Wrong(format!(
+                "output {name}: {} elements; element {at} is {found}, and {wanted} is expected",
+                wrong.len()
+            ));
         }
     }
     if is_random(&case.name) { Outcome::Random } else { Outcome::Right }

@@ -55,7 +55,8 @@ impl fmt::Debug for ModelError {
 
 fn all(problems: &[Problem]) -> String {
     let count = problems.len();
-    let nodes = if count == 1 { "a node cannot".to_owned() } else { format!("{count} nodes cannot") };
+    let nodes =
+        if count == 1 { "a node cannot".to_owned() } else { format!("{count} nodes cannot") };
     let mut text = format!("{nodes} become operators; nothing has run");
     for problem in problems {
         text.push_str(&format!("\n  {problem}"));

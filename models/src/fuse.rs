@@ -42,7 +42,12 @@ impl<'g> Work<'g> {
     fn new(graph: &'g OperatorGraph) -> Self {
         let draft = |node: &Node| {
             let Node { name, operator, inputs, outputs } = node;
-            Some(Draft { name: name.clone(), operator: operator.clone(), inputs: inputs.clone(), outputs: outputs.clone() })
+            Some(Draft {
+                name: name.clone(),
+                operator: operator.clone(),
+                inputs: inputs.clone(),
+                outputs: outputs.clone(),
+            })
         };
         let mut work = Self {
             graph,
@@ -54,7 +59,10 @@ impl<'g> Work<'g> {
             next: 0,
         };
         for (at, node) in graph.nodes().iter().enumerate() {
-            node.inputs.iter().flatten().for_each(|value| *work.readers.entry(*value).or_default() += 1);
+            node.inputs
+                .iter()
+                .flatten()
+                .for_each(|value| *work.readers.entry(*value).or_default() += 1);
             node.outputs.iter().for_each(|value| {
                 work.makers.insert(*value, at);
             });
@@ -102,7 +110,9 @@ impl<'g> Work<'g> {
         let node = self.nodes[at].clone()?;
         match &node.operator {
             Operator::Unary(unary) => self.activation(at, &node, Epilogue::Unary(*unary)),
-            Operator::Activation(activation) => self.activation(at, &node, Epilogue::Activation(activation.clone())),
+            Operator::Activation(activation) => {
+                self.activation(at, &node, Epilogue::Activation(activation.clone()))
+            }
             Operator::Binary(Binary::Add) => self.bias(at, &node),
             Operator::BatchNormalization { epsilon } => self.normalization(at, &node, *epsilon),
             _ => None,
@@ -122,7 +132,8 @@ impl<'g> Work<'g> {
         let input = node.inputs.first().copied().flatten()?;
         let producer = self.producer(input)?;
         // The type stays: the function of a product is of its elements.
-        let (before, after) = (&self.graph.value(input).ty, &self.graph.value(*node.outputs.first()?).ty);
+        let (before, after) =
+            (&self.graph.value(input).ty, &self.graph.value(*node.outputs.first()?).ty);
         if before != after || !before.dtype.is_float() {
             return None;
         }
@@ -134,8 +145,10 @@ impl<'g> Work<'g> {
     }
 
     fn bias(&mut self, at: usize, node: &Draft) -> Option<()> {
-        let (left, right) = (node.inputs.first().copied().flatten()?, node.inputs.get(1).copied().flatten()?);
-        let (product, added) = if self.constant(right).is_some() { (left, right) } else { (right, left) };
+        let (left, right) =
+            (node.inputs.first().copied().flatten()?, node.inputs.get(1).copied().flatten()?);
+        let (product, added) =
+            if self.constant(right).is_some() { (left, right) } else { (right, left) };
         let bias = self.constant(added)?.clone();
         let producer = self.producer(product)?;
         let mut draft = self.nodes[producer].clone()?;
@@ -167,27 +180,40 @@ impl<'g> Work<'g> {
         let producer = self.producer(input)?;
         let mut draft = self.nodes[producer].clone()?;
         let Operator::Conv { .. } = &draft.operator else { return None };
-        let numbers = |at: usize| Some(self.constant(node.inputs.get(at).copied().flatten()?)?.to_doubles());
+        let numbers =
+            |at: usize| Some(self.constant(node.inputs.get(at).copied().flatten()?)?.to_doubles());
         let (scale, bias, mean, variance) = (numbers(1)?, numbers(2)?, numbers(3)?, numbers(4)?);
         let weights = self.constant(draft.inputs.get(1).copied().flatten()?)?;
         if weights.dtype() != DType::F32 {
             return None;
         }
         let channels = *weights.shape().first()?;
-        if [&scale, &bias, &mean, &variance].iter().any(|all| all.len() != channels) || channels == 0 {
+        if [&scale, &bias, &mean, &variance].iter().any(|all| all.len() != channels)
+            || channels == 0
+        {
             return None;
         }
         let own = match draft.inputs.get(2).copied().flatten() {
             Some(own) => self.constant(own)?.to_doubles(),
             None => vec![0.0; channels],
         };
-        let factors: Vec<f64> = scale.iter().zip(&variance).map(|(scale, variance)| scale / (variance + epsilon).sqrt()).collect();
+        let factors: Vec<f64> = scale
+            .iter()
+            .zip(&variance)
+            .map(|(scale, variance)| scale / (variance + epsilon).sqrt())
+            .collect();
         let each = weights.ty().elements() / channels;
         #[expect(clippy::cast_possible_truncation, reason = "weights are rounded once")]
-        let scaled: Vec<f32> =
-            weights.to_doubles().iter().enumerate().map(|(at, weight)| (weight * factors[at / each.max(1)]) as f32).collect();
+        let scaled: Vec<f32> = weights
+            .to_doubles()
+            .iter()
+            .enumerate()
+            .map(|(at, weight)| (weight * factors[at / each.max(1)]) as f32)
+            .collect();
         #[expect(clippy::cast_possible_truncation, reason = "a bias is rounded once")]
-        let moved: Vec<f32> = (0..channels).map(|at| ((own[at] - mean[at]) * factors[at] + bias[at]) as f32).collect();
+        let moved: Vec<f32> = (0..channels)
+            .map(|at| ((own[at] - mean[at]) * factors[at] + bias[at]) as f32)
+            .collect();
         let weights = Tensor::from_elements(weights.shape(), &scaled)?;
         draft.inputs.resize(3, None);
         for (input, tensor) in [(1, weights), (2, Tensor::vector(&moved))] {
@@ -203,7 +229,8 @@ impl<'g> Work<'g> {
 
     /// The graph of the nodes that are left, and that something needs.
     fn rebuilt(&self) -> Option<OperatorGraph> {
-        let mut needed: BTreeSet<ValueId> = self.graph.outputs().iter().map(|(_, value)| *value).collect();
+        let mut needed: BTreeSet<ValueId> =
+            self.graph.outputs().iter().map(|(_, value)| *value).collect();
         let mut kept = Vec::new();
         // A fused node is where its product was: everything that it reads is in front of it.
         for node in self.nodes.iter().rev().flatten() {
@@ -220,12 +247,19 @@ impl<'g> Work<'g> {
         }
         for value in needed {
             if let Some(tensor) = self.constant(value) {
-                let name = self.graph.values().get(value.0).map_or("fused", |value| value.name.as_str());
+                let name =
+                    self.graph.values().get(value.0).map_or("fused", |value| value.name.as_str());
                 known.insert(value, graph.add_constant(name, tensor.clone()));
             }
         }
         for node in kept.into_iter().rev() {
-            let inputs: Option<Vec<_>> = node.inputs.iter().map(|input| input.map_or(Some(None), |input| known.get(&input).map(|value| Some(*value)))).collect();
+            let inputs: Option<Vec<_>> = node
+                .inputs
+                .iter()
+                .map(|input| {
+                    input.map_or(Some(None), |input| known.get(&input).map(|value| Some(*value)))
+                })
+                .collect();
             let made = graph.add_node(&node.name, node.operator.clone(), &inputs?).ok()?;
             for (old, new) in node.outputs.iter().zip(made) {
                 graph.rename(new, &self.graph.value(*old).name);
@@ -242,8 +276,11 @@ impl<'g> Work<'g> {
 /// A bias of channels: the tensor is the same everywhere but in dimension 1.
 fn of_channels(bias: Tensor, made: &[usize]) -> Option<Tensor> {
     let channels = *made.get(1)?;
-    let padded: Vec<usize> = std::iter::repeat_n(1, made.len().checked_sub(bias.shape().len())?).chain(bias.shape().iter().copied()).collect();
-    let is_of_channels = padded.iter().enumerate().all(|(at, extent)| *extent == if at == 1 { channels } else { 1 });
+    let padded: Vec<usize> = std::iter::repeat_n(1, made.len().checked_sub(bias.shape().len())?)
+        .chain(bias.shape().iter().copied())
+        .collect();
+    let is_of_channels =
+        padded.iter().enumerate().all(|(at, extent)| *extent == if at == 1 { channels } else { 1 });
     if is_of_channels { bias.reshaped(&[channels]) } else { None }
 }
 

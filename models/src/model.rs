@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pto_operators::DType;
 use prost::Message;
+use pto_operators::DType;
 
 use crate::error::ModelError;
 use crate::proto::{DimensionValue, GraphProto, ModelProto, TypeValue, ValueInfoProto};
@@ -67,8 +67,11 @@ impl Model {
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let shown = path.display();
         let bytes = std::fs::read(path);
-        let bytes = bytes.map_err(|error| ModelError::File(format!("cannot read '{shown}': {error}")))?;
-        let folder = path.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
+        let bytes =
+            bytes.map_err(|error| ModelError::File(format!("cannot read '{shown}': {error}")))?;
+        let folder = path
+            .parent()
+            .map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
         let mut model = Self::decode(&bytes, folder).map_err(|error| match error {
             ModelError::File(what) => ModelError::File(format!("'{shown}': {what}")),
             other => other,
@@ -93,7 +96,8 @@ impl Model {
             .map_err(|error| file(format!("this is no ONNX file: {error}")))?;
         let graph = proto.graph.ok_or_else(|| file("this ONNX file has no graph".to_owned()))?;
         let versions = versions(&proto.opset_import)?;
-        let functions = proto.functions.into_iter().map(|function| (function.domain, function.name));
+        let functions =
+            proto.functions.into_iter().map(|function| (function.domain, function.name));
         let mut model = Self {
             name: if graph.name.is_empty() { "model".to_owned() } else { graph.name.clone() },
             versions,
@@ -104,7 +108,8 @@ impl Model {
             graph,
         };
         for input in &model.graph.input {
-            let is_constant = model.graph.initializer.iter().any(|tensor| tensor.name == input.name);
+            let is_constant =
+                model.graph.initializer.iter().any(|tensor| tensor.name == input.name);
             if is_constant {
                 continue;
             }
@@ -149,7 +154,10 @@ impl Model {
         let known: Vec<_> = self.inputs.iter().map(|input| input.name.clone()).collect();
         let refused = |reason: String| ModelError::Input { input: name.to_owned(), reason };
         let Some(input) = self.inputs.iter_mut().find(|input| input.name == name) else {
-            return Err(refused(format!("the model has no such input; its inputs are {}", known.join(", "))));
+            return Err(refused(format!(
+                "the model has no such input; its inputs are {}",
+                known.join(", ")
+            )));
         };
         if let Some(declared) = &input.shape {
             let fits = |(declared, given): (&Extent, &Extent)| match (declared, given) {
@@ -159,7 +167,9 @@ impl Model {
             };
             if declared.len() != shape.len() || !declared.iter().zip(&shape).all(fits) {
                 let (declared, given) = (shown(declared), shown(&shape));
-                return Err(refused(format!("the model has the extents {declared}, and {given} do not fit them")));
+                return Err(refused(format!(
+                    "the model has the extents {declared}, and {given} do not fit them"
+                )));
             }
         }
         input.shape = Some(shape);
@@ -172,14 +182,16 @@ impl Model {
 /// # Errors
 /// A sentence that says what is wrong.
 pub fn parse_shape(text: &str) -> Result<(String, Vec<Extent>), String> {
-    let (name, extents) = text
-        .rsplit_once('=')
-        .ok_or_else(|| format!("'{text}' has no '='; write an input and its extents, as in x=N,3,48,192"))?;
+    let (name, extents) = text.rsplit_once('=').ok_or_else(|| {
+        format!("'{text}' has no '='; write an input and its extents, as in x=N,3,48,192")
+    })?;
     let extent = |word: &str| match word.trim() {
         "" => Err(format!("'{text}' has an empty extent; write a number, a name or ?")),
         "?" => Ok(Extent::Any),
         word if word.starts_with(|first: char| first.is_ascii_digit() || first == '-') => {
-            let number = word.parse().map_err(|_| format!("'{word}' in '{text}' is not a whole number from 0 on"));
+            let number = word
+                .parse()
+                .map_err(|_| format!("'{word}' in '{text}' is not a whole number from 0 on"));
             number.map(Extent::Fixed)
         }
         word => Ok(Extent::Named(word.to_owned())),
@@ -200,7 +212,9 @@ pub(crate) fn shown(shape: &[Extent]) -> String {
 }
 
 /// The version of each set of operators. The names `ai.onnx` and "" are the same.
-fn versions(imports: &[crate::proto::OperatorSetIdProto]) -> Result<BTreeMap<String, i64>, ModelError> {
+fn versions(
+    imports: &[crate::proto::OperatorSetIdProto],
+) -> Result<BTreeMap<String, i64>, ModelError> {
     let mut versions = BTreeMap::new();
     for import in imports {
         let domain = usual(&import.domain).to_owned();
@@ -211,7 +225,9 @@ fn versions(imports: &[crate::proto::OperatorSetIdProto]) -> Result<BTreeMap<Str
             )));
         }
     }
-    if let Some(version) = versions.get("").filter(|version| **version > NEWEST_VERSION || **version < 1) {
+    if let Some(version) =
+        versions.get("").filter(|version| **version > NEWEST_VERSION || **version < 1)
+    {
         return Err(ModelError::File(format!(
             "this ONNX file is written for version {version} of the operators, and versions 1 to {NEWEST_VERSION} are known here"
         )));
@@ -229,16 +245,26 @@ fn input_of(info: &ValueInfoProto) -> Result<ModelInput, String> {
     let value = info.r#type.as_ref().and_then(|ty| ty.value.as_ref());
     let tensor = match value {
         Some(TypeValue::Tensor(tensor)) => tensor,
-        Some(TypeValue::Sequence(_)) => return Err("a sequence is not supported as an input".to_owned()),
-        Some(TypeValue::Optional(_)) => return Err("an optional value is not supported as an input".to_owned()),
+        Some(TypeValue::Sequence(_)) => {
+            return Err("a sequence is not supported as an input".to_owned());
+        }
+        Some(TypeValue::Optional(_)) => {
+            return Err("an optional value is not supported as an input".to_owned());
+        }
         Some(TypeValue::Map(_)) => return Err("a map is not supported".to_owned()),
-        Some(TypeValue::SparseTensor(_)) => return Err("a sparse tensor is not supported".to_owned()),
-        Some(TypeValue::Opaque(_)) => return Err("a value of an opaque type is not supported".to_owned()),
+        Some(TypeValue::SparseTensor(_)) => {
+            return Err("a sparse tensor is not supported".to_owned());
+        }
+        Some(TypeValue::Opaque(_)) => {
+            return Err("a value of an opaque type is not supported".to_owned());
+        }
         None => return Err("the file does not say what type it has".to_owned()),
     };
     let dtype = dtype_of(i64::from(tensor.elem_type))?;
     let extent = |dimension: &crate::proto::Dimension| match &dimension.value {
-        Some(DimensionValue::Value(extent)) => usize::try_from(*extent).map_or(Extent::Any, Extent::Fixed),
+        Some(DimensionValue::Value(extent)) => {
+            usize::try_from(*extent).map_or(Extent::Any, Extent::Fixed)
+        }
         Some(DimensionValue::Param(name)) if !name.is_empty() => Extent::Named(name.clone()),
         _ => Extent::Any,
     };

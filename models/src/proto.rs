@@ -1,7 +1,10 @@
 //! The messages of an ONNX file, as far as this crate reads them. Numbers and names of fields are those of `onnx.proto` (IR version 14);
 //! a field that is not here is skipped, as protobuf has it.
 
-#![expect(missing_docs, reason = "each field has the name that the format gives it, and means what the format says")]
+#![expect(
+    missing_docs,
+    reason = "each field has the name that the format gives it, and means what the format says"
+)]
 
 /// A file.
 #[derive(Clone, PartialEq, prost::Message)]

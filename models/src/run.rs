@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pto_host::Session;
 use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher};
 use pto_host::workloads::program::TensorLayout;
-use pto_host::Session;
 use pto_operators::{LowerOptions, Lowered, STATUS, Status, Tensor, TensorType, ValueId};
 
 use crate::build::Built;
@@ -26,7 +26,10 @@ impl Built {
     ///
     /// # Errors
     /// `Input`: an input is missing, or has another type. `Lower`: an operator does not take the values.
-    pub fn evaluate(&self, values: &BTreeMap<String, Tensor>) -> Result<Vec<(String, Tensor)>, ModelError> {
+    pub fn evaluate(
+        &self,
+        values: &BTreeMap<String, Tensor>,
+    ) -> Result<Vec<(String, Tensor)>, ModelError> {
         let graph = &self.graph;
         let mut known: BTreeMap<ValueId, Tensor> = BTreeMap::new();
         for input in graph.inputs() {
@@ -42,14 +45,21 @@ impl Built {
             known.get(&value).or(graph.value(value).constant.as_ref()).cloned()
         };
         for node in graph.nodes() {
-            let inputs: Vec<_> = node.inputs.iter().map(|input| input.and_then(|input| find(&known, input))).collect();
+            let inputs: Vec<_> = node
+                .inputs
+                .iter()
+                .map(|input| input.and_then(|input| find(&known, input)))
+                .collect();
             let inputs: Vec<_> = inputs.iter().map(Option::as_ref).collect();
             let results = node.operator.evaluate(&inputs);
-            let results = results.map_err(|error| ModelError::Lower(format!("node {}: {error}", node.name)))?;
+            let results = results
+                .map_err(|error| ModelError::Lower(format!("node {}: {error}", node.name)))?;
             known.extend(node.outputs.iter().copied().zip(results));
         }
         let outputs = graph.outputs().iter();
-        Ok(outputs.filter_map(|(name, value)| Some((name.clone(), find(&known, *value)?))).collect())
+        Ok(outputs
+            .filter_map(|(name, value)| Some((name.clone(), find(&known, *value)?)))
+            .collect())
     }
 }
 
@@ -99,7 +109,8 @@ impl Runner {
     /// # Errors
     /// `Device`: the device has no room for it.
     pub fn load(&self, built: &Built, lowered: Lowered) -> Result<LoadedModel, ModelError> {
-        let kernels = pto_native::program::kernels(&lowered.program).map_err(|failure| ModelError::Lower(failure.message))?;
+        let kernels = pto_native::program::kernels(&lowered.program)
+            .map_err(|failure| ModelError::Lower(failure.message))?;
         let nodes = built.graph.nodes().iter().map(|node| node.name.clone()).collect();
         let (inputs, outputs) = (lowered.inputs, lowered.outputs);
         let program = self.stitcher.load_with(lowered.program, kernels).map_err(device)?;
@@ -110,22 +121,33 @@ impl Runner {
     ///
     /// # Errors
     /// `Input`: an input is missing, or has another type. `Device`: the run ended with a fault.
-    pub fn run(&self, model: &LoadedModel, values: &BTreeMap<String, Tensor>) -> Result<Vec<(String, Tensor)>, ModelError> {
+    pub fn run(
+        &self,
+        model: &LoadedModel,
+        values: &BTreeMap<String, Tensor>,
+    ) -> Result<Vec<(String, Tensor)>, ModelError> {
         let mut given = Vec::new();
         for (name, ty) in &model.inputs {
             let refused = |reason: String| ModelError::Input { input: name.clone(), reason };
             let value = values.get(name).ok_or_else(|| refused("it is missing".to_owned()))?;
             if value.ty() != ty {
-                return Err(refused(format!("{} is given, and the program is for {ty}", value.ty())));
+                return Err(refused(format!(
+                    "{} is given, and the program is for {ty}",
+                    value.ty()
+                )));
             }
             let described = model.program.program().tensor(name).map_err(device)?;
             let mut bytes = value.bytes().to_vec();
             // Nothing is a vector of one element on a device.
             bytes.resize(usize::try_from(described.bytes()).unwrap_or(0), 0);
             let host = HostTensor::new(described.dtype, &described.shape, bytes).map_err(device)?;
-            given.push((name, self.stream.to_device(&host, &TensorLayout::device()).map_err(device)?));
+            given.push((
+                name,
+                self.stream.to_device(&host, &TensorLayout::device()).map_err(device)?,
+            ));
         }
-        let inputs = given.iter().fold(Inputs::new(), |inputs, (name, tensor)| inputs.borrow(name, tensor));
+        let inputs =
+            given.iter().fold(Inputs::new(), |inputs, (name, tensor)| inputs.borrow(name, tensor));
         let mut outputs = self.stream.run(&model.program, inputs).map_err(device)?;
         self.stream.synchronize().map_err(device)?;
         let mut taken = |name: &str| -> Result<Vec<u8>, ModelError> {
@@ -133,10 +155,13 @@ impl Runner {
             Ok(self.stream.to_host(&tensor).map_err(device)?.bytes().to_vec())
         };
         if model.program.program().tensor(STATUS).is_ok() {
-            let words: Vec<u64> = taken(STATUS)?.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+            let words: Vec<u64> =
+                taken(STATUS)?.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
             if let Status::Index { node, index, extent } = Status::read(&words) {
                 let node = model.nodes.get(node).map_or("?", String::as_str);
-                return Err(ModelError::Device(format!("node {node}: the index is {index}, and the axis has {extent} elements")));
+                return Err(ModelError::Device(format!(
+                    "node {node}: the index is {index}, and the axis has {extent} elements"
+                )));
             }
         }
         let mut results = Vec::new();
@@ -144,7 +169,9 @@ impl Runner {
             let mut bytes = taken(name)?;
             bytes.truncate(ty.bytes());
             let tensor = Tensor::from_bytes(ty.clone(), bytes);
-            let tensor = tensor.map_err(|bytes| ModelError::Device(format!("output {name} has {bytes} bytes, and {ty} is wanted")))?;
+            let tensor = tensor.map_err(|bytes| {
+                ModelError::Device(format!("output {name} has {bytes} bytes, and {ty} is wanted"))
+            })?;
             results.push((name.clone(), tensor));
         }
         Ok(results)

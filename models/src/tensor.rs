@@ -72,7 +72,8 @@ pub fn tensor_of(proto: TensorProto, folder: Option<&Path>) -> Result<Tensor, St
         return Err("it is a segment of a tensor, and segments are not supported".to_owned());
     }
     let extent = |dim: &i64| {
-        usize::try_from(*dim).map_err(|_| format!("it has an extent of {dim}; extents are 0 or more"))
+        usize::try_from(*dim)
+            .map_err(|_| format!("it has an extent of {dim}; extents are 0 or more"))
     };
     let shape = proto.dims.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
     let ty = TensorType::new(dtype, &shape);
@@ -87,7 +88,8 @@ pub fn tensor_of(proto: TensorProto, folder: Option<&Path>) -> Result<Tensor, St
     let wanted = ty.bytes();
     let shown = ty.to_string();
     let tensor = Tensor::from_bytes(ty, bytes);
-    let tensor = tensor.map_err(|found| format!("{shown} takes {wanted} bytes, and the file has {found} of it"))?;
+    let tensor = tensor
+        .map_err(|found| format!("{shown} takes {wanted} bytes, and the file has {found} of it"))?;
     let is_bool = tensor.dtype() == DType::Bool;
     if is_bool && tensor.bytes().iter().any(|byte| *byte > 1) {
         return Err("it has elements of type bool that are neither 0 nor 1".to_owned());
@@ -159,27 +161,37 @@ fn external(proto: &TensorProto, wanted: usize, folder: Option<&Path>) -> Result
     let entry = |key: &str| {
         proto.external_data.iter().find(|entry| entry.key == key).map(|entry| entry.value.as_str())
     };
-    let location = entry("location").ok_or("its elements stand in another file, which is not named")?;
+    let location =
+        entry("location").ok_or("its elements stand in another file, which is not named")?;
     let number = |key: &str| {
-        let parse = |text: &str| text.parse::<u64>().map_err(|_| format!("'{text}' is not a number for {key}"));
+        let parse = |text: &str| {
+            text.parse::<u64>().map_err(|_| format!("'{text}' is not a number for {key}"))
+        };
         entry(key).map(parse).transpose()
     };
     let offset = number("offset")?.unwrap_or(0);
     if let Some(length) = number("length")?
         && length != wanted as u64
     {
-        return Err(format!("its elements take {wanted} bytes, and '{location}' is said to have {length} of them"));
+        return Err(format!(
+            "its elements take {wanted} bytes, and '{location}' is said to have {length} of them"
+        ));
     }
     let folder = folder.ok_or_else(|| {
         format!("its elements stand in the file '{location}', and a model from memory has no folder to look in")
     })?;
     let path = inside(folder, location)?;
     let shown = path.display();
-    let failed = |error: std::io::Error| format!("its elements stand in '{shown}', which cannot be read: {error}");
+    let failed = |error: std::io::Error| {
+        format!("its elements stand in '{shown}', which cannot be read: {error}")
+    };
     let mut file = File::open(&path).map_err(failed)?;
     let there = file.metadata().map_err(failed)?.len();
     if offset.checked_add(wanted as u64).is_none_or(|end| end > there) {
-        return Err(format!("its elements are bytes {offset} to {} of '{shown}', which has {there}", offset.saturating_add(wanted as u64)));
+        return Err(format!(
+            "its elements are bytes {offset} to {} of '{shown}', which has {there}",
+            offset.saturating_add(wanted as u64)
+        ));
     }
     file.seek(SeekFrom::Start(offset)).map_err(failed)?;
     let mut bytes = vec![0; wanted];
@@ -191,12 +203,16 @@ fn external(proto: &TensorProto, wanted: usize, folder: Option<&Path>) -> Result
 /// A file in the folder of the model; a model names no other one.
 fn inside(folder: &Path, location: &str) -> Result<PathBuf, String> {
     let relative = Path::new(location);
-    let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let refused = || format!("its elements stand in '{location}', which is not in the folder of the model");
+    let is_plain =
+        relative.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let refused =
+        || format!("its elements stand in '{location}', which is not in the folder of the model");
     if !is_plain {
         return Err(refused());
     }
     let path = folder.join(relative);
-    let (Ok(real), Ok(home)) = (path.canonicalize(), folder.canonicalize()) else { return Ok(path) };
+    let (Ok(real), Ok(home)) = (path.canonicalize(), folder.canonicalize()) else {
+        return Ok(path);
+    };
     if real.starts_with(home) { Ok(path) } else { Err(refused()) }
 }

@@ -4,15 +4,16 @@
 
 use std::collections::BTreeMap;
 
+use prost::Message;
 use pto_host::graph::NoBuilders;
 use pto_host::{Device, DeviceOptions, RunOptions, SessionOptions};
 use pto_models::proto::{
-    AttributeProto, Dimension, DimensionValue, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
-    StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, TypeValue, ValueInfoProto, attribute_type,
+    AttributeProto, Dimension, DimensionValue, FunctionProto, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto,
+    TypeProto, TypeValue, ValueInfoProto, attribute_type,
 };
 use pto_models::{Built, Extent, Given, Model, ModelError, Runner, operator_types, parse_shape};
 use pto_operators::{LowerOptions, Tensor};
-use prost::Message;
 
 const FLOAT: i32 = 1;
 const INT64: i32 = 7;
@@ -29,41 +30,81 @@ fn info(name: &str, elem_type: i32, dims: &[&str]) -> ValueInfoProto {
     };
     let shape = TensorShapeProto { dim: dims.iter().map(dim).collect() };
     let tensor = TensorTypeProto { elem_type, shape: Some(shape) };
-    ValueInfoProto { name: name.to_owned(), r#type: Some(TypeProto { value: Some(TypeValue::Tensor(tensor)) }) }
+    ValueInfoProto {
+        name: name.to_owned(),
+        r#type: Some(TypeProto { value: Some(TypeValue::Tensor(tensor)) }),
+    }
 }
 
 fn node(op_type: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    NodeProto { op_type: op_type.to_owned(), input: owned(inputs), output: owned(outputs), ..NodeProto::default() }
+    NodeProto {
+        op_type: op_type.to_owned(),
+        input: owned(inputs),
+        output: owned(outputs),
+        ..NodeProto::default()
+    }
 }
 
 fn with_ints(mut node: NodeProto, name: &str, ints: &[i64]) -> NodeProto {
-    let attribute = AttributeProto { name: name.to_owned(), r#type: attribute_type::INTS, ints: ints.to_vec(), ..AttributeProto::default() };
+    let attribute = AttributeProto {
+        name: name.to_owned(),
+        r#type: attribute_type::INTS,
+        ints: ints.to_vec(),
+        ..AttributeProto::default()
+    };
     node.attribute.push(attribute);
     node
 }
 
 fn with_int(mut node: NodeProto, name: &str, i: i64) -> NodeProto {
-    node.attribute.push(AttributeProto { name: name.to_owned(), r#type: attribute_type::INT, i, ..AttributeProto::default() });
+    node.attribute.push(AttributeProto {
+        name: name.to_owned(),
+        r#type: attribute_type::INT,
+        i,
+        ..AttributeProto::default()
+    });
     node
 }
 
 fn with_graph(mut node: NodeProto, name: &str, graph: GraphProto) -> NodeProto {
-    let attribute = AttributeProto { name: name.to_owned(), r#type: attribute_type::GRAPH, g: Some(graph), ..AttributeProto::default() };
+    let attribute = AttributeProto {
+        name: name.to_owned(),
+        r#type: attribute_type::GRAPH,
+        g: Some(graph),
+        ..AttributeProto::default()
+    };
     node.attribute.push(attribute);
     node
 }
 
 fn floats(name: &str, dims: &[i64], values: &[f32]) -> TensorProto {
-    TensorProto { name: name.to_owned(), dims: dims.to_vec(), data_type: FLOAT, float_data: values.to_vec(), ..TensorProto::default() }
+    TensorProto {
+        name: name.to_owned(),
+        dims: dims.to_vec(),
+        data_type: FLOAT,
+        float_data: values.to_vec(),
+        ..TensorProto::default()
+    }
 }
 
 fn ints(name: &str, values: &[i64]) -> TensorProto {
     let dims = vec![values.len() as i64];
-    TensorProto { name: name.to_owned(), dims, data_type: INT64, int64_data: values.to_vec(), ..TensorProto::default() }
+    TensorProto {
+        name: name.to_owned(),
+        dims,
+        data_type: INT64,
+        int64_data: values.to_vec(),
+        ..TensorProto::default()
+    }
 }
 
-fn graph(nodes: Vec<NodeProto>, constants: Vec<TensorProto>, inputs: Vec<ValueInfoProto>, outputs: &[&str]) -> GraphProto {
+fn graph(
+    nodes: Vec<NodeProto>,
+    constants: Vec<TensorProto>,
+    inputs: Vec<ValueInfoProto>,
+    outputs: &[&str],
+) -> GraphProto {
     GraphProto {
         name: "tested".to_owned(),
         node: nodes,
@@ -76,7 +117,12 @@ fn graph(nodes: Vec<NodeProto>, constants: Vec<TensorProto>, inputs: Vec<ValueIn
 
 fn model_of(graph: GraphProto) -> ModelProto {
     let opset = OperatorSetIdProto { domain: String::new(), version: 18 };
-    ModelProto { ir_version: 9, graph: Some(graph), opset_import: vec![opset], ..ModelProto::default() }
+    ModelProto {
+        ir_version: 9,
+        graph: Some(graph),
+        opset_import: vec![opset],
+        ..ModelProto::default()
+    }
 }
 
 fn read(proto: &ModelProto) -> Model {
@@ -104,7 +150,8 @@ fn on_device(built: &Built, values: &BTreeMap<String, Tensor>) -> Result<Tensor,
     let mut device = Device::open_sim(options, NoBuilders).expect("a device");
     device.register_library().expect("there is room for the library");
     let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).expect("a session");
+    let session =
+        device.session(SessionOptions { run, ..SessionOptions::default() }).expect("a session");
     let runner = Runner::new(&session)?;
     let model = runner.load(built, built.lower(&LowerOptions::default())?)?;
     let first = runner.run(&model, values)?;
@@ -139,7 +186,9 @@ fn network() -> ModelProto {
 
 /// The same network by loops, in `f64`.
 fn network_by_loops(x: &[f32], batch: usize) -> Vec<f64> {
-    let weight = |o: usize, c: usize, i: usize, j: usize| f64::from(((o * 27 + c * 9 + i * 3 + j) % 7) as f32 / 7.0 - 0.4);
+    let weight = |o: usize, c: usize, i: usize, j: usize| {
+        f64::from(((o * 27 + c * 9 + i * 3 + j) % 7) as f32 / 7.0 - 0.4)
+    };
     let (scale, bias, mean, variance) = ([1.5, -0.5], [0.1, 0.7], [0.2, -0.3], [0.5, 2.0]);
     let product = [[1.0, 2.0, 3.0, 4.0], [-1.0, 0.5, 0.25, -2.0]];
     let added = [0.5, 0.0, -0.5, 1.0];
@@ -161,12 +210,15 @@ fn network_by_loops(x: &[f32], batch: usize) -> Vec<f64> {
                             }
                         }
                     }
-                    let normal = (sum - mean[o]) / (variance[o] + 1e-5_f64).sqrt() * scale[o] + bias[o];
+                    let normal =
+                        (sum - mean[o]) / (variance[o] + 1e-5_f64).sqrt() * scale[o] + bias[o];
                     *pooled += normal.max(0.0) / 20.0;
                 }
             }
         }
-        result.extend((0..4).map(|k| pooled[0] * product[0][k] + pooled[1] * product[1][k] + added[k]));
+        result.extend(
+            (0..4).map(|k| pooled[0] * product[0][k] + pooled[1] * product[1][k] + added[k]),
+        );
     }
     result
 }
@@ -174,7 +226,10 @@ fn network_by_loops(x: &[f32], batch: usize) -> Vec<f64> {
 fn near(found: &Tensor, wanted: &[f64]) {
     assert_eq!(found.ty().elements(), wanted.len());
     for (found, wanted) in found.to_doubles().into_iter().zip(wanted) {
-        assert!((found - wanted).abs() <= 1e-5 + 1e-5 * wanted.abs(), "{found} is not near {wanted}");
+        assert!(
+            (found - wanted).abs() <= 1e-5 + 1e-5 * wanted.abs(),
+            "{found} is not near {wanted}"
+        );
     }
 }
 
@@ -182,9 +237,11 @@ fn near(found: &Tensor, wanted: &[f64]) {
 fn a_network_runs_with_three_batches_and_its_layers_are_fused() {
     let model = read(&network());
     for batch in [1, 2, 5] {
-        let numbers: Vec<f32> = (0..batch * 60).map(|at| ((at * 37) % 101) as f32 / 50.0 - 1.0).collect();
+        let numbers: Vec<f32> =
+            (0..batch * 60).map(|at| ((at * 37) % 101) as f32 / 50.0 - 1.0).collect();
         let given = values(&[("x", tensor(&[batch, 3, 4, 5], &numbers))]);
-        let built = model.build(&Given { values: given.clone(), ..Given::default() }).expect("it builds");
+        let built =
+            model.build(&Given { values: given.clone(), ..Given::default() }).expect("it builds");
         let names: Vec<_> = built.graph.nodes().iter().map(|node| node.operator.name()).collect();
         assert_eq!(names, ["Conv", "GlobalPool", "Flatten", "MatMul"], "the others went along");
         assert!(built.decided.is_empty());
@@ -203,24 +260,39 @@ fn extents_with_names_are_bound_by_inputs_and_have_to_agree() {
     );
     let proto = model_of(two);
     let text = refused(&proto, &Given::default());
-    assert_eq!(text, "input x: its extents [N, 3] are not all known; give them with --shape x=.., or a file with --input");
+    assert_eq!(
+        text,
+        "input x: its extents [N, 3] are not all known; give them with --shape x=.., or a file with --input"
+    );
     let shapes = |x: &[usize], y: &[usize]| Given {
         shapes: [("x".to_owned(), x.to_vec()), ("y".to_owned(), y.to_vec())].into(),
         ..Given::default()
     };
     assert_eq!(refused(&proto, &shapes(&[2, 3], &[4, 3])), "input y: N is 4 here, and 2 elsewhere");
-    assert_eq!(refused(&proto, &shapes(&[2, 4], &[2, 4])), "input x: the model has the extents [N, 3], and [2, 4] is given");
+    assert_eq!(
+        refused(&proto, &shapes(&[2, 4], &[2, 4])),
+        "input x: the model has the extents [N, 3], and [2, 4] is given"
+    );
     let symbols = Given { symbols: [("N".to_owned(), 7)].into(), ..Given::default() };
     let built = read(&proto).build(&symbols).expect("the name is known");
     assert_eq!(built.graph.value(built.graph.outputs()[0].1).ty.shape, [7, 3]);
 
     let mut model = read(&proto);
     let (name, shape) = parse_shape("x=batch,3").expect("a shape");
-    assert_eq!((name.as_str(), &shape[..]), ("x", &[Extent::Named("batch".to_owned()), Extent::Fixed(3)][..]));
+    assert_eq!(
+        (name.as_str(), &shape[..]),
+        ("x", &[Extent::Named("batch".to_owned()), Extent::Fixed(3)][..])
+    );
     model.set_shape(&name, shape).expect("it fits");
-    let error = model.set_shape("x", vec![Extent::Fixed(1), Extent::Fixed(4)]).expect_err("3 is not 4");
-    assert_eq!(error.to_string(), "input x: the model has the extents [batch, 3], and [1, 4] do not fit them");
-    assert!(parse_shape("x").is_err() && parse_shape("x=1,,2").is_err() && parse_shape("x=-1").is_err());
+    let error =
+        model.set_shape("x", vec![Extent::Fixed(1), Extent::Fixed(4)]).expect_err("3 is not 4");
+    assert_eq!(
+        error.to_string(),
+        "input x: the model has the extents [batch, 3], and [1, 4] do not fit them"
+    );
+    assert!(
+        parse_shape("x").is_err() && parse_shape("x=1,,2").is_err() && parse_shape("x=-1").is_err()
+    );
     assert_eq!(parse_shape("s="), Ok(("s".to_owned(), Vec::new())));
 }
 
@@ -230,9 +302,17 @@ fn values_that_decide_shapes_become_part_of_the_model() {
     let inputs = vec![info("x", FLOAT, &["6"]), info("s", INT64, &["2"])];
     let proto = model_of(graph(nodes, Vec::new(), inputs, &["y"]));
     let text = refused(&proto, &Given::default());
-    assert!(text.contains("input 1 (shape) decides a shape, and depends on the values of s"), "{text}");
-    let given = values(&[("x", tensor(&[6], &[-1.0, 2.0, -3.0, 4.0, 5.0, -6.0])), ("s", Tensor::vector(&[2_i64, -1]))]);
-    let built = read(&proto).build(&Given { values: given.clone(), ..Given::default() }).expect("it builds");
+    assert!(
+        text.contains("input 1 (shape) decides a shape, and depends on the values of s"),
+        "{text}"
+    );
+    let given = values(&[
+        ("x", tensor(&[6], &[-1.0, 2.0, -3.0, 4.0, 5.0, -6.0])),
+        ("s", Tensor::vector(&[2_i64, -1])),
+    ]);
+    let built = read(&proto)
+        .build(&Given { values: given.clone(), ..Given::default() })
+        .expect("it builds");
     assert_eq!(built.decided.keys().collect::<Vec<_>>(), ["s"]);
     let y = on_device(&built, &given).expect("it runs");
     assert_eq!((y.shape(), y.to_doubles()), (&[2, 3][..], vec![0.0, 2.0, 0.0, 4.0, 5.0, 0.0]));
@@ -240,7 +320,9 @@ fn values_that_decide_shapes_become_part_of_the_model() {
 
 #[test]
 fn shapes_are_folded_and_a_branch_that_is_known_is_inlined() {
-    let branch = |output: &str, op: &str| graph(vec![node(op, &["x"], &[output])], Vec::new(), Vec::new(), &[output]);
+    let branch = |output: &str, op: &str| {
+        graph(vec![node(op, &["x"], &[output])], Vec::new(), Vec::new(), &[output])
+    };
     let choice = with_graph(node("If", &["is_long"], &["y"]), "then_branch", branch("a", "Neg"));
     let nodes = vec![
         node("Shape", &["x"], &["s"]),
@@ -250,9 +332,14 @@ fn shapes_are_folded_and_a_branch_that_is_known_is_inlined() {
     ];
     let constants = vec![ints("first", &[0]), ints("limit", &[3])];
     let proto = model_of(graph(nodes, constants, vec![info("x", FLOAT, &["n"])], &["y"]));
-    for (numbers, wanted) in [(vec![-1.0, 2.0], vec![1.0, 2.0]), (vec![-1.0, 2.0, 3.0, -4.0], vec![1.0, -2.0, -3.0, 4.0])] {
+    for (numbers, wanted) in [
+        (vec![-1.0, 2.0], vec![1.0, 2.0]),
+        (vec![-1.0, 2.0, 3.0, -4.0], vec![1.0, -2.0, -3.0, 4.0]),
+    ] {
         let given = values(&[("x", tensor(&[numbers.len()], &numbers))]);
-        let built = read(&proto).build(&Given { values: given.clone(), ..Given::default() }).expect("it builds");
+        let built = read(&proto)
+            .build(&Given { values: given.clone(), ..Given::default() })
+            .expect("it builds");
         assert_eq!(built.graph.nodes().len(), 1, "everything else is known before a run");
         assert!(built.decided.is_empty(), "extents decide, and no values");
         assert_eq!(on_device(&built, &given).expect("it runs").to_doubles(), wanted);
@@ -272,7 +359,9 @@ fn a_loop_is_unrolled() {
     let nodes = vec![with_graph(node("Loop", &["most", "", "x"], &["y"]), "body", body)];
     let proto = model_of(graph(nodes, vec![most], vec![info("x", FLOAT, &["2"])], &["y"]));
     let given = values(&[("x", tensor(&[2], &[1.0, -2.0]))]);
-    let built = read(&proto).build(&Given { values: given.clone(), ..Given::default() }).expect("it builds");
+    let built = read(&proto)
+        .build(&Given { values: given.clone(), ..Given::default() })
+        .expect("it builds");
     assert_eq!(on_device(&built, &given).expect("it runs").to_doubles(), [4.0, -8.0]);
 }
 
@@ -291,7 +380,8 @@ fn every_node_that_cannot_be_translated_is_told_at_once() {
         node("Add", &["a", "e"], &["f"]),
         node("Neg", &["nowhere"], &["g"]),
     ];
-    let mut proto = model_of(graph(nodes, Vec::new(), vec![info("x", FLOAT, &["2", "3"])], &["f", "g"]));
+    let mut proto =
+        model_of(graph(nodes, Vec::new(), vec![info("x", FLOAT, &["2", "3"])], &["f", "g"]));
     proto.functions.push(FunctionProto { name: "MyFunction".to_owned(), domain: "own".to_owned() });
     let text = refused(&proto, &Given::default());
     let wanted = [
@@ -312,15 +402,31 @@ fn every_node_that_cannot_be_translated_is_told_at_once() {
 
 #[test]
 fn inputs_of_types_that_are_not_here_are_named() {
-    let proto = model_of(graph(vec![node("Identity", &["x"], &["y"])], Vec::new(), vec![info("x", STRING, &["2"])], &["y"]));
+    let proto = model_of(graph(
+        vec![node("Identity", &["x"], &["y"])],
+        Vec::new(),
+        vec![info("x", STRING, &["2"])],
+        &["y"],
+    ));
     let text = refused(&proto, &Given::default());
-    assert!(text.contains("node x (input, version 18): elements of type string are not supported"), "{text}");
+    assert!(
+        text.contains("node x (input, version 18): elements of type string are not supported"),
+        "{text}"
+    );
 }
 
 #[test]
 fn bad_files_are_refused_with_what_is_wrong() {
-    assert!(Model::from_bytes(&[0xFF; 9]).expect_err("noise").to_string().starts_with("this is no ONNX file: "));
-    assert_eq!(Model::from_bytes(&[]).expect_err("nothing").to_string(), "this ONNX file has no graph");
+    assert!(
+        Model::from_bytes(&[0xFF; 9])
+            .expect_err("noise")
+            .to_string()
+            .starts_with("this is no ONNX file: ")
+    );
+    assert_eq!(
+        Model::from_bytes(&[]).expect_err("nothing").to_string(),
+        "this ONNX file has no graph"
+    );
     let mut newer = network();
     newer.opset_import[0].version = 99;
     assert!(refused(&newer, &Given::default()).contains("written for version 99 of the operators"));
@@ -346,7 +452,10 @@ fn bad_files_are_refused_with_what_is_wrong() {
     ];
     for (change, wanted) in cases {
         let text = with(change);
-        assert!(text.contains("node b (initializer, version 18): ") && text.contains(wanted), "{text}: {wanted}");
+        assert!(
+            text.contains("node b (initializer, version 18): ") && text.contains(wanted),
+            "{text}: {wanted}"
+        );
     }
 }
 
@@ -355,20 +464,33 @@ fn elements_in_files_of_their_own_are_read_from_the_folder_of_the_model_alone() 
     let folder = tempfile::tempdir().expect("a folder");
     let home = folder.path().join("model");
     std::fs::create_dir(&home).expect("a folder");
-    let numbers: Vec<u8> = [7.0_f32, 1.0, 2.0, 3.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let numbers: Vec<u8> =
+        [7.0_f32, 1.0, 2.0, 3.0].iter().flat_map(|value| value.to_le_bytes()).collect();
     std::fs::write(home.join("weights.bin"), &numbers).expect("a file");
     std::fs::write(folder.path().join("secret.bin"), &numbers).expect("a file");
     let proto = |location: &str, offset: &str| {
-        let entry = |key: &str, value: &str| StringStringEntryProto { key: key.to_owned(), value: value.to_owned() };
+        let entry = |key: &str, value: &str| StringStringEntryProto {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
         let w = TensorProto {
             name: "w".to_owned(),
             dims: vec![3],
             data_type: FLOAT,
             data_location: 1,
-            external_data: vec![entry("location", location), entry("offset", offset), entry("length", "12")],
+            external_data: vec![
+                entry("location", location),
+                entry("offset", offset),
+                entry("length", "12"),
+            ],
             ..TensorProto::default()
         };
-        model_of(graph(vec![node("Add", &["x", "w"], &["y"])], vec![w], vec![info("x", FLOAT, &["3"])], &["y"]))
+        model_of(graph(
+            vec![node("Add", &["x", "w"], &["y"])],
+            vec![w],
+            vec![info("x", FLOAT, &["3"])],
+            &["y"],
+        ))
     };
     let build = |proto: &ModelProto| {
         let path = home.join("model.onnx");
@@ -398,7 +520,11 @@ fn every_way_to_write_elements_is_read() {
         pto_models::tensor_of(proto, None).expect("two elements").to_doubles()
     };
     for data_type in [2, 3, 4, 5, 6] {
-        assert_eq!(typed(data_type, &|t| t.int32_data = vec![1, 100]), [1.0, 100.0], "type {data_type}");
+        assert_eq!(
+            typed(data_type, &|t| t.int32_data = vec![1, 100]),
+            [1.0, 100.0],
+            "type {data_type}"
+        );
     }
     assert_eq!(typed(9, &|t| t.int32_data = vec![0, 1]), [0.0, 1.0]);
     assert_eq!(typed(10, &|t| t.int32_data = vec![0x3C00, 0xC000]), [1.0, -2.0]);
@@ -413,10 +539,15 @@ fn every_way_to_write_elements_is_read() {
 /// The page lists the types of nodes: it cannot name one that is not here, or miss one that is.
 #[test]
 fn the_page_names_every_type_of_node() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/models.md")).expect("the page");
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/models.md"))
+            .expect("the page");
     let (_, rest) = page.split_once("<!-- the types of nodes -->").expect("the list begins");
     let (list, _) = rest.split_once("<!-- end -->").expect("the list ends");
-    let listed: Vec<_> = list.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let listed: Vec<_> = list
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
     let known: Vec<_> = operator_types().collect();
     assert_eq!(listed, known, "write this into the page: {}", known.join(", "));
 }

@@ -19,8 +19,8 @@ use pto_host::session::HostBuffer;
 use pto_host::stitch::{self, HostTensor, Stitcher};
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    BlockShape, ProgramBody, BuilderReference, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, Program,
-    Role, TensorDescription, TensorElement,
+    BlockShape, BuilderReference, GraphArgument, GraphTask, OwnedPredicate, Program, ProgramBody,
+    Role, TensorDescription, TensorElement, TensorLayout,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{

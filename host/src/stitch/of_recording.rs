@@ -11,7 +11,7 @@ use std::ops::Range;
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::library::{self, LibraryKernel};
 use pto_workload::program::{
-    BlockShape, ProgramBody, GraphArgument, GraphTask, NativeKernels, Program, TensorDescription,
+    BlockShape, GraphArgument, GraphTask, NativeKernels, Program, ProgramBody, TensorDescription,
 };
 
 use super::error::StitchError;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_workload::program::{
-    ProgramBody, NativeKernels, Program, TensorDescription, describe_block_shape,
+    NativeKernels, Program, ProgramBody, TensorDescription, describe_block_shape,
 };
 
 use super::conversion::Conversions;
@@ -217,7 +217,7 @@ impl Stitcher {
 #[cfg(test)]
 mod tests {
     use pto_abi::CoreKind;
-    use pto_workload::program::{BlockShape, ProgramBody, GraphTask, Program};
+    use pto_workload::program::{BlockShape, GraphTask, Program, ProgramBody};
 
     use super::Stitcher;
     use crate::backend::fake::{Fake, SUCCESS};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use pto_abi::stream::StreamCapacities;
 use pto_graph::plan::layout::orch;
 use pto_graph::task_list::ListedTask;
-use pto_workload::program::{Format, TensorLayout, MemorySpace, Role, TensorDescription};
+use pto_workload::program::{Format, MemorySpace, Role, TensorDescription, TensorLayout};
 use pto_workload::tile::DType;
 use pto_workload::tile::element::bits_as;
 

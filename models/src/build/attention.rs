@@ -1,6 +1,8 @@
 //! Attention and rotary embeddings.
 
-use pto_operators::{Activation, Binary, DType, Operator, PadMode, Reduction, Tensor, Unary, ValueId};
+use pto_operators::{
+    Activation, Binary, DType, Operator, PadMode, Reduction, Tensor, Unary, ValueId,
+};
 
 use super::call::{Call, stop};
 use super::{Builder, Slot, Step, one, several};
@@ -8,7 +10,9 @@ use crate::tensor::dtype_of;
 
 /// (batch, sequence, heads x size) as (batch, heads, sequence, size).
 fn split_heads(b: &mut Builder<'_>, x: ValueId, heads: usize) -> Step<ValueId> {
-    let [batch, sequence, hidden] = b.shape(x)[..] else { return stop("an input has not 3 dimensions") };
+    let [batch, sequence, hidden] = b.shape(x)[..] else {
+        return stop("an input has not 3 dimensions");
+    };
     if heads == 0 || hidden % heads != 0 {
         return stop(format!("{hidden} elements are not {heads} heads"));
     }
@@ -18,7 +22,9 @@ fn split_heads(b: &mut Builder<'_>, x: ValueId, heads: usize) -> Step<ValueId> {
 
 /// (batch, heads, sequence, size) as (batch, sequence, heads x size).
 fn join_heads(b: &mut Builder<'_>, x: ValueId) -> Step<ValueId> {
-    let [batch, heads, sequence, size] = b.shape(x)[..] else { return stop("an input has not 4 dimensions") };
+    let [batch, heads, sequence, size] = b.shape(x)[..] else {
+        return stop("an input has not 4 dimensions");
+    };
     let x = b.transpose(x, &[0, 2, 1, 3])?;
     b.reshape(x, &[batch, sequence, heads * size])
 }
@@ -35,14 +41,18 @@ struct Options {
 
 pub(super) fn attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let (mut q, mut k, mut v) = (c.input(0)?, c.input(1)?, c.input(2)?);
-    let (mask, past_key, past_value, lengths) = (c.optional(3)?, c.optional(4)?, c.optional(5)?, c.optional(6)?);
+    let (mask, past_key, past_value, lengths) =
+        (c.optional(3)?, c.optional(4)?, c.optional(5)?, c.optional(6)?);
     let options = Options {
         causal: c.flag("is_causal", false)?,
         left: if c.version >= 25 { c.int("left_window_size", -1)? } else { -1 },
         right: if c.version >= 25 { c.int("right_window_size", -1)? } else { -1 },
         softcap: c.float("softcap", 0.0)?,
         mode: c.int("qk_matmul_output_mode", 0)?,
-        precision: c.optional_int("softmax_precision")?.map(|number| dtype_of(number).or_else(stop)).transpose()?,
+        precision: c
+            .optional_int("softmax_precision")?
+            .map(|number| dtype_of(number).or_else(stop))
+            .transpose()?,
     };
     let scale = c.optional_float("scale")?;
     let (q_heads, kv_heads) = (c.optional_int("q_num_heads")?, c.optional_int("kv_num_heads")?);
@@ -51,7 +61,9 @@ pub(super) fn attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         let (Some(q_heads), Some(kv_heads)) = (q_heads, kv_heads) else {
             return stop("inputs of 3 dimensions need the attributes q_num_heads and kv_num_heads");
         };
-        let count = |heads: i64| usize::try_from(heads).or_else(|_| stop(format!("{heads} heads are given")));
+        let count = |heads: i64| {
+            usize::try_from(heads).or_else(|_| stop(format!("{heads} heads are given")))
+        };
         let (q_heads, kv_heads) = (count(q_heads)?, count(kv_heads)?);
         q = split_heads(b, q, q_heads)?;
         k = split_heads(b, k, kv_heads)?;
@@ -128,7 +140,8 @@ fn bias(
             pads[2 * given.len() - 1] = short as i64;
             let is_bool = b.dtype(mask) == DType::Bool;
             let value = b.scalar(b.dtype(mask), if is_bool { 0.0 } else { f64::NEG_INFINITY });
-            mask = b.add(Operator::Pad { mode: PadMode::Constant, pads, axes: None }, &[mask, value])?;
+            mask =
+                b.add(Operator::Pad { mode: PadMode::Constant, pads, axes: None }, &[mask, value])?;
         }
         if b.dtype(mask) == DType::Bool {
             mask = open(b, mask, dtype)?;
@@ -192,7 +205,12 @@ fn open(b: &mut Builder<'_>, seen: ValueId, dtype: DType) -> Step<ValueId> {
     b.add(Operator::Where, &[seen, yes, no])
 }
 
-fn with_seen(b: &mut Builder<'_>, bias: Option<ValueId>, seen: ValueId, dtype: DType) -> Step<ValueId> {
+fn with_seen(
+    b: &mut Builder<'_>,
+    bias: Option<ValueId>,
+    seen: ValueId,
+    dtype: DType,
+) -> Step<ValueId> {
     let seen = open(b, seen, dtype)?;
     match bias {
         Some(bias) => b.sum(bias, seen),
@@ -244,7 +262,11 @@ fn decomposed(
         1 => capped,
         2 => masked,
         3 => weights,
-        other => return stop(format!("attribute qk_matmul_output_mode is {other}, and has to be 0 to 3")),
+        other => {
+            return stop(format!(
+                "attribute qk_matmul_output_mode is {other}, and has to be 0 to 3"
+            ));
+        }
     };
     Ok((b.matmul(weights, v)?, shown))
 }
@@ -258,7 +280,9 @@ pub(super) fn rotary(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     if is_flat {
         x = split_heads(b, x, heads)?;
     }
-    let [_, _, _, size] = b.shape(x)[..] else { return stop("input 0 has to have 3 or 4 dimensions") };
+    let [_, _, _, size] = b.shape(x)[..] else {
+        return stop("input 0 has to have 3 or 4 dimensions");
+    };
     let rotated = if rotated == 0 { size } else { rotated };
     if rotated > size || rotated % 2 != 0 {
         return stop(format!("{rotated} elements of {size} cannot be rotated in pairs"));
@@ -270,7 +294,10 @@ pub(super) fn rotary(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let half = rotated / 2;
     for table in [&mut cos, &mut sin] {
         if b.rank(*table) != 3 || b.shape(*table)[2] != half {
-            return stop(format!("a table has the extents {:?}, and (batch, sequence, {half}) is wanted", b.shape(*table)));
+            return stop(format!(
+                "a table has the extents {:?}, and (batch, sequence, {half}) is wanted",
+                b.shape(*table)
+            ));
         }
         *table = b.add(Operator::Unsqueeze { axes: vec![1] }, &[*table])?;
     }

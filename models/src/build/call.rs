@@ -51,13 +51,20 @@ impl<'m> Call<'m> {
 
     fn attribute(&self, name: &'static str, kind: i32) -> Found<Option<&'m AttributeProto>> {
         self.seen.borrow_mut().insert(name);
-        let Some(found) = self.proto.attribute.iter().find(|one| one.name == name) else { return Ok(None) };
+        let Some(found) = self.proto.attribute.iter().find(|one| one.name == name) else {
+            return Ok(None);
+        };
         if !found.ref_attr_name.is_empty() {
-            return stop(format!("attribute {name} refers to one of a function, and this node is in none"));
+            return stop(format!(
+                "attribute {name} refers to one of a function, and this node is in none"
+            ));
         }
         // Files of the first versions have no type.
         if found.r#type != kind && found.r#type != 0 {
-            return stop(format!("attribute {name} has type {}, and type {kind} is wanted", found.r#type));
+            return stop(format!(
+                "attribute {name} has type {}, and type {kind} is wanted",
+                found.r#type
+            ));
         }
         Ok(Some(found))
     }
@@ -83,8 +90,9 @@ impl<'m> Call<'m> {
     pub(super) fn count(&self, name: &'static str, default: usize) -> Found<usize> {
         match self.optional_int(name)? {
             None => Ok(default),
-            Some(value) => usize::try_from(value)
-                .map_err(|_| Stop::Reason(format!("attribute {name} is {value}, and has to be 0 or more"))),
+            Some(value) => usize::try_from(value).map_err(|_| {
+                Stop::Reason(format!("attribute {name} is {value}, and has to be 0 or more"))
+            }),
         }
     }
 
@@ -117,7 +125,9 @@ impl<'m> Call<'m> {
 
     pub(super) fn texts(&self, name: &'static str) -> Found<Option<Vec<String>>> {
         let found = self.attribute(name, attribute_type::STRINGS)?;
-        Ok(found.map(|found| found.strings.iter().map(|one| String::from_utf8_lossy(one).into_owned()).collect()))
+        Ok(found.map(|found| {
+            found.strings.iter().map(|one| String::from_utf8_lossy(one).into_owned()).collect()
+        }))
     }
 
     pub(super) fn ints(&self, name: &'static str) -> Found<Option<Vec<i64>>> {
@@ -128,8 +138,9 @@ impl<'m> Call<'m> {
     pub(super) fn counts(&self, name: &'static str) -> Found<Vec<usize>> {
         let ints = self.ints(name)?.unwrap_or_default();
         let count = |value: i64| {
-            usize::try_from(value)
-                .map_err(|_| Stop::Reason(format!("attribute {name} has {value}, and needs 0 or more")))
+            usize::try_from(value).map_err(|_| {
+                Stop::Reason(format!("attribute {name} has {value}, and needs 0 or more"))
+            })
         };
         ints.into_iter().map(count).collect()
     }
@@ -153,7 +164,9 @@ impl<'m> Call<'m> {
         match self.inputs.get(at) {
             None | Some(None) | Some(Some(Slot::Nothing)) => Ok(None),
             Some(Some(Slot::Value(value))) => Ok(Some(*value)),
-            Some(Some(Slot::Sequence(_))) => stop(format!("input {at} is a sequence, and a tensor is wanted")),
+            Some(Some(Slot::Sequence(_))) => {
+                stop(format!("input {at} is a sequence, and a tensor is wanted"))
+            }
             Some(Some(Slot::Failed)) => Err(Stop::Failed),
         }
     }

@@ -9,7 +9,12 @@ use super::{Builder, MAX_TURNS, Slot, Step, Stop, one};
 use crate::proto::GraphProto;
 
 /// Translates a branch in a scope of its own; what its outputs stand for.
-fn inlined<'m>(b: &mut Builder<'m>, graph: &'m GraphProto, label: &str, inputs: Vec<(String, Slot)>) -> Step<Vec<Slot>> {
+fn inlined<'m>(
+    b: &mut Builder<'m>,
+    graph: &'m GraphProto,
+    label: &str,
+    inputs: Vec<(String, Slot)>,
+) -> Step<Vec<Slot>> {
     if b.scopes.len() > 32 {
         return stop("branches are nested more than 32 times");
     }
@@ -20,12 +25,18 @@ fn inlined<'m>(b: &mut Builder<'m>, graph: &'m GraphProto, label: &str, inputs: 
         b.bind(&name, slot);
     }
     let done = b.body(graph);
-    let outputs = graph.output.iter().map(|output| b.find(&output.name)).collect::<Option<Vec<_>>>();
+    let outputs =
+        graph.output.iter().map(|output| b.find(&output.name)).collect::<Option<Vec<_>>>();
     b.path = outer;
     b.scopes.pop();
     done?;
-    let outputs = outputs.ok_or_else(|| Stop::Reason("an output of the branch is made by no node".to_owned()))?;
-    if outputs.iter().any(|slot| matches!(slot, Slot::Failed)) { Err(Stop::Failed) } else { Ok(outputs) }
+    let outputs = outputs
+        .ok_or_else(|| Stop::Reason("an output of the branch is made by no node".to_owned()))?;
+    if outputs.iter().any(|slot| matches!(slot, Slot::Failed)) {
+        Err(Stop::Failed)
+    } else {
+        Ok(outputs)
+    }
 }
 
 /// A condition that is known before a run.
@@ -53,7 +64,8 @@ pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
         Some(value) => condition(b, value, "input 1 (the condition)")?,
         None => true,
     };
-    let mut state: Vec<Slot> = c.inputs.iter().skip(2).map(|slot| slot.clone().unwrap_or(Slot::Nothing)).collect();
+    let mut state: Vec<Slot> =
+        c.inputs.iter().skip(2).map(|slot| slot.clone().unwrap_or(Slot::Nothing)).collect();
     let scans = body.output.len().checked_sub(1 + state.len());
     let Some(scans) = scans.filter(|_| body.input.len() == 2 + state.len()) else {
         return stop("the body does not have the inputs and outputs that the node needs");
@@ -64,16 +76,23 @@ pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
         if turn >= MAX_TURNS {
             return stop(format!("it has more than {MAX_TURNS} turns"));
         }
-        let (number, always) = (b.constant(Tensor::scalar(turn)), b.constant(Tensor::scalar(pto_operators::Boolean::from(true))));
+        let (number, always) = (
+            b.constant(Tensor::scalar(turn)),
+            b.constant(Tensor::scalar(pto_operators::Boolean::from(true))),
+        );
         let given = [Slot::Value(number), Slot::Value(always)].into_iter().chain(state.clone());
         let inputs = body.input.iter().map(|input| input.name.clone()).zip(given).collect();
         let outputs = inlined(b, body, &format!("turn {turn}"), inputs)?;
         let mut outputs = outputs.into_iter();
-        let Some(Slot::Value(next)) = outputs.next() else { return stop("the body gives no condition") };
+        let Some(Slot::Value(next)) = outputs.next() else {
+            return stop("the body gives no condition");
+        };
         go_on = condition(b, next, "the condition that the body gives")?;
         state = outputs.by_ref().take(state.len()).collect();
         for (row, slot) in rows.iter_mut().zip(outputs) {
-            let Slot::Value(value) = slot else { return stop("the body gives a sequence for each turn") };
+            let Slot::Value(value) = slot else {
+                return stop("the body gives a sequence for each turn");
+            };
             row.push(b.add(Operator::Unsqueeze { axes: vec![0] }, &[value])?);
         }
         turn += 1;
@@ -95,17 +114,28 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
     let count = c.count("num_scan_inputs", 0)?;
     let inputs = c.all()?;
     let (Some(states), Some(_)) = (inputs.len().checked_sub(count), count.checked_sub(1)) else {
-        return stop(format!("attribute num_scan_inputs is {count}, and {} inputs are given", inputs.len()));
+        return stop(format!(
+            "attribute num_scan_inputs is {count}, and {} inputs are given",
+            inputs.len()
+        ));
     };
-    let Some(outputs) = body.output.len().checked_sub(states).filter(|_| body.input.len() == inputs.len()) else {
+    let Some(outputs) =
+        body.output.len().checked_sub(states).filter(|_| body.input.len() == inputs.len())
+    else {
         return stop("the body does not have the inputs and outputs that the node needs");
     };
     let list = |name: &'static str, count: usize| -> Step<Vec<i64>> {
         let given = c.ints(name)?.unwrap_or_else(|| vec![0; count]);
-        if given.len() == count { Ok(given) } else { stop(format!("attribute {name} has {} numbers, and {count} are wanted", given.len())) }
+        if given.len() == count {
+            Ok(given)
+        } else {
+            stop(format!("attribute {name} has {} numbers, and {count} are wanted", given.len()))
+        }
     };
-    let (in_axes, in_ways) = (list("scan_input_axes", count)?, list("scan_input_directions", count)?);
-    let (out_axes, out_ways) = (list("scan_output_axes", outputs)?, list("scan_output_directions", outputs)?);
+    let (in_axes, in_ways) =
+        (list("scan_input_axes", count)?, list("scan_input_directions", count)?);
+    let (out_axes, out_ways) =
+        (list("scan_output_axes", outputs)?, list("scan_output_directions", outputs)?);
     let mut turns = None;
     for (value, axis) in inputs[states..].iter().zip(&in_axes) {
         let extent = b.shape(*value)[b.axis(*axis, b.rank(*value))?];
@@ -125,13 +155,17 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
             let axis = b.axis(*axis, b.rank(*value))?;
             let at = if *way == 0 { turn } else { turns - 1 - turn };
             let part = b.part(*value, axis, at, at + 1)?;
-            given.push(Slot::Value(b.add(Operator::Squeeze { axes: Some(vec![axis as i64]) }, &[part])?));
+            given.push(Slot::Value(
+                b.add(Operator::Squeeze { axes: Some(vec![axis as i64]) }, &[part])?,
+            ));
         }
         let named = body.input.iter().map(|input| input.name.clone()).zip(given).collect();
         let mut made = inlined(b, body, &format!("turn {turn}"), named)?.into_iter();
         state = made.by_ref().take(states).collect();
         for (row, slot) in rows.iter_mut().zip(made) {
-            let Slot::Value(value) = slot else { return stop("the body gives a sequence for each turn") };
+            let Slot::Value(value) = slot else {
+                return stop("the body gives a sequence for each turn");
+            };
             row.push(value);
         }
     }
@@ -229,7 +263,10 @@ pub(super) fn sequence_insert(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slo
 
 pub(super) fn sequence_erase(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let mut values = c.sequence(0)?;
-    let last = values.len().checked_sub(1).ok_or_else(|| Stop::Reason("the sequence is empty".to_owned()))?;
+    let last = values
+        .len()
+        .checked_sub(1)
+        .ok_or_else(|| Stop::Reason("the sequence is empty".to_owned()))?;
     let at = match c.optional(1)? {
         Some(at) => position(b, at, values.len(), false)?,
         None => last,
@@ -254,11 +291,15 @@ pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<S
             keep = true;
             let is_scalar = b.rank(split) == 0;
             let sizes = b.ints(split, "input 1 (split)")?;
-            let sizes = sizes.iter().map(|size| usize::try_from(*size).or_else(|_| stop(format!("a part has the extent {size}"))));
+            let sizes = sizes.iter().map(|size| {
+                usize::try_from(*size).or_else(|_| stop(format!("a part has the extent {size}")))
+            });
             let sizes = sizes.collect::<Step<Vec<usize>>>()?;
             match sizes[..] {
                 [0] if is_scalar => return stop("parts have the extent 0"),
-                [size] if is_scalar => (0..extent.div_ceil(size)).map(|part| (extent - part * size).min(size)).collect(),
+                [size] if is_scalar => (0..extent.div_ceil(size))
+                    .map(|part| (extent - part * size).min(size))
+                    .collect(),
                 _ => sizes,
             }
         }
@@ -267,7 +308,9 @@ pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<S
     if keep {
         return Ok(vec![Slot::Sequence(parts)]);
     }
-    let squeezed = parts.into_iter().map(|part| b.add(Operator::Squeeze { axes: Some(vec![axis as i64]) }, &[part]));
+    let squeezed = parts
+        .into_iter()
+        .map(|part| b.add(Operator::Squeeze { axes: Some(vec![axis as i64]) }, &[part]));
     Ok(vec![Slot::Sequence(squeezed.collect::<Step<_>>()?)])
 }
 

@@ -1,6 +1,8 @@
 //! Elementwise operators, casts and choices.
 
-use pto_operators::{Activation, Binary, DType, Nary, Operator, PadMode, Reduction, Unary, ValueId};
+use pto_operators::{
+    Activation, Binary, DType, Nary, Operator, PadMode, Reduction, Unary, ValueId,
+};
 
 use super::call::{Call, stop};
 use super::{Builder, Slot, Step, one, scalar_of, several};
@@ -55,7 +57,9 @@ pub(super) fn bit_shift(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let direction = match c.text("direction", "")?.as_str() {
         "LEFT" => Binary::ShiftLeft,
         "RIGHT" => Binary::ShiftRight,
-        other => return stop(format!("attribute direction is '{other}', and has to be LEFT or RIGHT")),
+        other => {
+            return stop(format!("attribute direction is '{other}', and has to be LEFT or RIGHT"));
+        }
     };
     let (a, mut count) = (c.input(0)?, c.input(1)?);
     let dtype = b.dtype(a);
@@ -119,7 +123,9 @@ pub(super) fn gelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let unary = match c.text("approximate", "none")?.as_str() {
         "none" => Unary::Gelu,
         "tanh" => Unary::GeluTanh,
-        other => return stop(format!("attribute approximate is '{other}', and has to be none or tanh")),
+        other => {
+            return stop(format!("attribute approximate is '{other}', and has to be none or tanh"));
+        }
     };
     one(b.unary(unary, c.input(0)?)?)
 }
@@ -150,10 +156,19 @@ pub(super) fn clip(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// With limits that are known, the operator can be joined with the one in front of it.
-fn clipped(b: &mut Builder<'_>, x: ValueId, low: Option<ValueId>, high: Option<ValueId>) -> Step<ValueId> {
+fn clipped(
+    b: &mut Builder<'_>,
+    x: ValueId,
+    low: Option<ValueId>,
+    high: Option<ValueId>,
+) -> Step<ValueId> {
     let limit = |b: &Builder<'_>, value: Option<ValueId>, other: f64| match value {
         None => Some(other),
-        Some(value) => b.tensor(value).map(|tensor| tensor.to_doubles()).filter(|all| all.len() == 1).map(|all| all[0]),
+        Some(value) => b
+            .tensor(value)
+            .map(|tensor| tensor.to_doubles())
+            .filter(|all| all.len() == 1)
+            .map(|all| all[0]),
     };
     let limits = (limit(b, low, f64::NEG_INFINITY), limit(b, high, f64::INFINITY));
     if let (Some(low), Some(high)) = limits
@@ -222,7 +237,9 @@ pub(super) fn dropout(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
             None => 0.5,
         };
         if is_training && ratio != 0.0 {
-            return stop("training_mode is true: random elements are dropped, which is not supported");
+            return stop(
+                "training_mode is true: random elements are dropped, which is not supported",
+            );
         }
     }
     let dtype = if c.version < 10 { b.dtype(x) } else { DType::Bool };
@@ -253,7 +270,9 @@ pub(super) fn determinant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> 
     let shape = b.shape(x);
     let [batch @ .., rows, columns] = &shape[..] else { return stop("input 0 is no matrix") };
     if rows != columns || *rows == 0 || *rows > 4 {
-        return stop(format!("matrices of {rows} x {columns} are not supported; square ones up to 4 x 4 are"));
+        return stop(format!(
+            "matrices of {rows} x {columns} are not supported; square ones up to 4 x 4 are"
+        ));
     }
     let batch = batch.to_vec();
     let all: Vec<usize> = (0..*rows).collect();
@@ -310,7 +329,11 @@ pub(super) fn pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         "reflect" => PadMode::Reflect,
         "edge" => PadMode::Edge,
         "wrap" if c.version >= 19 => PadMode::Wrap,
-        other => return stop(format!("attribute mode is '{other}', and has to be constant, reflect, edge or wrap")),
+        other => {
+            return stop(format!(
+                "attribute mode is '{other}', and has to be constant, reflect, edge or wrap"
+            ));
+        }
     };
     let x = c.input(0)?;
     if c.version < 11 {
@@ -389,6 +412,8 @@ fn loss(b: &mut Builder<'_>, c: &Call<'_>, scores: ValueId, target: ValueId) -> 
             let weight = b.reduce(Reduction::Sum, weights, &everything, false)?;
             b.quotient(sum, weight)
         }
-        (other, _) => stop(format!("attribute reduction is '{other}', and has to be none, sum or mean")),
+        (other, _) => {
+            stop(format!("attribute reduction is '{other}', and has to be none, sum or mean"))
+        }
     }
 }

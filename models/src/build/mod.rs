@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use half::{bf16, f16};
 use pto_operators::{
-    Activation, Binary, DType, Element, Operator, OperatorGraph, Reduction, Tensor, TensorType, Unary, ValueId,
-    elements,
+    Activation, Binary, DType, Element, Operator, OperatorGraph, Reduction, Tensor, TensorType,
+    Unary, ValueId, elements,
 };
 
 use crate::error::{ModelError, Problem};
@@ -125,11 +125,14 @@ impl Model {
     /// The type of each input.
     fn input_types(&self, given: &Given) -> Result<Vec<TensorType>, ModelError> {
         let is_known = |name: &String| self.inputs.iter().any(|input| input.name == *name);
-        if let Some(unknown) = given.values.keys().chain(given.shapes.keys()).find(|name| !is_known(name)) {
+        if let Some(unknown) =
+            given.values.keys().chain(given.shapes.keys()).find(|name| !is_known(name))
+        {
             let reason = match self.others.get(unknown) {
                 Some(what) => what.clone(),
                 None => {
-                    let known: Vec<_> = self.inputs.iter().map(|input| input.name.as_str()).collect();
+                    let known: Vec<_> =
+                        self.inputs.iter().map(|input| input.name.as_str()).collect();
                     format!("the model has no such input; its inputs are {}", known.join(", "))
                 }
             };
@@ -141,14 +144,24 @@ impl Model {
             let refused = |reason: String| ModelError::Input { input: input.name.clone(), reason };
             let value = given.values.get(&input.name);
             if let Some(value) = value.filter(|value| value.dtype() != input.dtype) {
-                return Err(refused(format!("it has elements of type {}, and {} is given", input.dtype, value.dtype())));
+                return Err(refused(format!(
+                    "it has elements of type {}, and {} is given",
+                    input.dtype,
+                    value.dtype()
+                )));
             }
-            let shape = value.map(Tensor::shape).or(given.shapes.get(&input.name).map(Vec::as_slice));
+            let shape =
+                value.map(Tensor::shape).or(given.shapes.get(&input.name).map(Vec::as_slice));
             let (Some(shape), Some(declared)) = (shape, &input.shape) else {
                 found.push(shape.map(<[usize]>::to_vec));
                 continue;
             };
-            let misfit = || refused(format!("the model has the extents {}, and {shape:?} is given", shown(declared)));
+            let misfit = || {
+                refused(format!(
+                    "the model has the extents {}, and {shape:?} is given",
+                    shown(declared)
+                ))
+            };
             if shape.len() != declared.len() {
                 return Err(misfit());
             }
@@ -158,7 +171,9 @@ impl Model {
                     Extent::Named(name) => {
                         let before = *symbols.entry(name.clone()).or_insert(*extent);
                         if before != *extent {
-                            return Err(refused(format!("{name} is {extent} here, and {before} elsewhere")));
+                            return Err(refused(format!(
+                                "{name} is {extent} here, and {before} elsewhere"
+                            )));
                         }
                     }
                     Extent::Fixed(_) | Extent::Any => {}
@@ -177,7 +192,10 @@ impl Model {
 }
 
 /// The extents of an input that is not given.
-fn declared(input: &crate::model::ModelInput, symbols: &BTreeMap<String, usize>) -> Result<Vec<usize>, ModelError> {
+fn declared(
+    input: &crate::model::ModelInput,
+    symbols: &BTreeMap<String, usize>,
+) -> Result<Vec<usize>, ModelError> {
     let refused = |reason: String| ModelError::Input { input: input.name.clone(), reason };
     let how = format!("give them with --shape {}=.., or a file with --input", input.name);
     let Some(shape) = &input.shape else {
@@ -257,7 +275,10 @@ impl<'m> Builder<'m> {
             match self.find(&output.name) {
                 Some(Slot::Value(value)) => self.graph.add_output(&output.name, value),
                 Some(Slot::Failed) => {}
-                Some(Slot::Sequence(_) | Slot::Nothing) => self.problem_of_output(&output.name, "it is no tensor, and a run gives tensors only"),
+                Some(Slot::Sequence(_) | Slot::Nothing) => self.problem_of_output(
+                    &output.name,
+                    "it is no tensor, and a run gives tensors only",
+                ),
                 None => self.problem_of_output(&output.name, "no node makes it"),
             }
         }
@@ -287,8 +308,15 @@ impl<'m> Builder<'m> {
         if !self.problems.is_empty() {
             return Err(ModelError::Nodes(self.problems));
         }
-        let decided = self.decided.iter().filter_map(|name| Some((name.clone(), given.values.get(name)?.clone())));
-        Ok(Built { decided: decided.collect(), graph: crate::fuse::fused(&self.graph), notes: self.notes })
+        let decided = self
+            .decided
+            .iter()
+            .filter_map(|name| Some((name.clone(), given.values.get(name)?.clone())));
+        Ok(Built {
+            decided: decided.collect(),
+            graph: crate::fuse::fused(&self.graph),
+            notes: self.notes,
+        })
     }
 
     /// Notes every node whose type is not here at all, in branches too: these are told whatever else is wrong.
@@ -307,7 +335,8 @@ impl<'m> Builder<'m> {
     /// The function that translates such nodes.
     fn translator(&self, node: &NodeProto) -> Result<table::Translator, String> {
         let domain = usual(&node.domain);
-        let is_function = |(of, name): &(String, String)| usual(of) == domain && *name == node.op_type;
+        let is_function =
+            |(of, name): &(String, String)| usual(of) == domain && *name == node.op_type;
         if self.model.functions.iter().any(is_function) {
             return Err("it is a function of the model, and these are not supported".to_owned());
         }
@@ -330,7 +359,8 @@ impl<'m> Builder<'m> {
             "" => node.op_type.clone(),
             domain => format!("{domain}.{}", node.op_type),
         };
-        let problem = Problem { node: name, op_type, version: self.version_of(&node.domain), reason };
+        let problem =
+            Problem { node: name, op_type, version: self.version_of(&node.domain), reason };
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
@@ -436,7 +466,9 @@ impl<'m> Builder<'m> {
             inputs.push(match name.as_str() {
                 "" => None,
                 name => Some(self.find(name).ok_or_else(|| {
-                    Stop::Reason(format!("input {name} is neither a constant nor made by a node in front of this one"))
+                    Stop::Reason(format!(
+                        "input {name} is neither a constant nor made by a node in front of this one"
+                    ))
                 })?),
             });
         }
@@ -450,7 +482,11 @@ impl<'m> Builder<'m> {
         let slots = translator(self, &call)?;
         call.check_attributes()?;
         if slots.len() < call.outputs() {
-            return stop(format!("{} outputs are taken, and this version gives {}", call.outputs(), slots.len()));
+            return stop(format!(
+                "{} outputs are taken, and this version gives {}",
+                call.outputs(),
+                slots.len()
+            ));
         }
         Ok(slots)
     }
@@ -458,16 +494,22 @@ impl<'m> Builder<'m> {
     /// Adds an operator with all its outputs. Where everything that it reads is known, so is what it gives.
     fn add_all(&mut self, operator: Operator, inputs: &[Option<ValueId>]) -> Step<Vec<ValueId>> {
         let has_inputs = inputs.iter().any(Option::is_some);
-        let of_types = matches!(operator, Operator::Shape { .. } | Operator::Size | Operator::EyeLike { .. });
-        let given: Vec<_> = inputs.iter().map(|value| value.map(|value| self.graph.given(value))).collect();
+        let of_types =
+            matches!(operator, Operator::Shape { .. } | Operator::Size | Operator::EyeLike { .. });
+        let given: Vec<_> =
+            inputs.iter().map(|value| value.map(|value| self.graph.given(value))).collect();
         let types = operator.infer(&given)?;
         let bytes = types.iter().fold(0, |sum: usize, ty| sum.saturating_add(ty.bytes()));
         // A tensor without elements is known, too.
         let known = |value: ValueId| {
             let ty = &self.graph.value(value).ty;
-            self.tensor(value).cloned().or_else(|| (ty.elements() == 0).then(|| Tensor::zeros(ty.clone())))
+            self.tensor(value)
+                .cloned()
+                .or_else(|| (ty.elements() == 0).then(|| Tensor::zeros(ty.clone())))
         };
-        let is_known = |value: &Option<ValueId>| value.is_none_or(|value| self.tensor(value).is_some() || self.ty(value).elements() == 0);
+        let is_known = |value: &Option<ValueId>| {
+            value.is_none_or(|value| self.tensor(value).is_some() || self.ty(value).elements() == 0)
+        };
         let is_folded = has_inputs && inputs.iter().all(is_known) && bytes <= MAX_FOLDED_BYTES;
         if is_folded {
             let tensors: Vec<_> = inputs.iter().map(|value| value.and_then(known)).collect();
@@ -488,14 +530,20 @@ impl<'m> Builder<'m> {
 
     /// What an operator gives that reads the type of its input alone.
     fn of_type(&self, operator: &Operator, inputs: &[Option<ValueId>]) -> Step<Vec<Tensor>> {
-        let Some(input) = inputs.first().copied().flatten() else { return stop("input 0 is missing") };
+        let Some(input) = inputs.first().copied().flatten() else {
+            return stop("input 0 is missing");
+        };
         let ty = self.ty(input);
-        let extents: Vec<_> = ty.shape.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
+        let extents: Vec<_> =
+            ty.shape.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
         match operator {
-            Operator::Size => Ok(vec![Tensor::scalar(i64::try_from(ty.elements()).unwrap_or(i64::MAX))]),
+            Operator::Size => {
+                Ok(vec![Tensor::scalar(i64::try_from(ty.elements()).unwrap_or(i64::MAX))])
+            }
             Operator::Shape { start, end } => {
                 let rank = extents.len() as i64;
-                let clamped = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank) as usize;
+                let clamped =
+                    |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank) as usize;
                 let (start, end) = (clamped(*start), clamped(end.unwrap_or(rank)));
                 Ok(vec![Tensor::vector(extents.get(start..end.max(start)).unwrap_or_default())])
             }
@@ -549,10 +597,9 @@ impl<'m> Builder<'m> {
     fn axis(&self, axis: i64, rank: usize) -> Step<usize> {
         let all = rank as i64;
         let from_front = if axis < 0 { axis + all } else { axis };
-        usize::try_from(from_front)
-            .ok()
-            .filter(|axis| *axis < rank)
-            .ok_or_else(|| Stop::Reason(format!("axis {axis} is none of a tensor with {rank} dimensions")))
+        usize::try_from(from_front).ok().filter(|axis| *axis < rank).ok_or_else(|| {
+            Stop::Reason(format!("axis {axis} is none of a tensor with {rank} dimensions"))
+        })
     }
 
     /// A value that decides a shape: it has to be known, or to come from inputs whose values are at hand.
@@ -573,21 +620,32 @@ impl<'m> Builder<'m> {
                 open.extend(self.graph.nodes()[*node].inputs.iter().flatten());
             }
         }
-        let missing: Vec<_> =
-            inputs.iter().filter(|name| !self.given.values.contains_key(*name)).map(String::as_str).collect();
+        let missing: Vec<_> = inputs
+            .iter()
+            .filter(|name| !self.given.values.contains_key(*name))
+            .map(String::as_str)
+            .collect();
         if inputs.is_empty() {
             return stop(format!("{what} decides a shape, and depends on random numbers"));
         }
         if missing.is_empty() {
             return Err(Stop::Needs(inputs));
         }
-        stop(format!("{what} decides a shape, and depends on the values of {}; give these when the model is built", missing.join(", ")))
+        stop(format!(
+            "{what} decides a shape, and depends on the values of {}; give these when the model is built",
+            missing.join(", ")
+        ))
     }
 
     /// Whole numbers that decide a shape.
     fn ints(&self, value: ValueId, what: &str) -> Step<Vec<i64>> {
         let tensor = self.known(value, what)?;
-        tensor.to_integers().ok_or_else(|| Stop::Reason(format!("{what} has elements of type {}, and whole numbers are wanted", tensor.dtype())))
+        tensor.to_integers().ok_or_else(|| {
+            Stop::Reason(format!(
+                "{what} has elements of type {}, and whole numbers are wanted",
+                tensor.dtype()
+            ))
+        })
     }
 
     /// One whole number that decides a shape.
@@ -643,7 +701,13 @@ impl<'m> Builder<'m> {
         if self.dtype(x) == to { Ok(x) } else { self.add(Operator::Cast { to }, &[x]) }
     }
 
-    fn reduce(&mut self, reduction: Reduction, x: ValueId, axes: &[i64], keep_dims: bool) -> Step<ValueId> {
+    fn reduce(
+        &mut self,
+        reduction: Reduction,
+        x: ValueId,
+        axes: &[i64],
+        keep_dims: bool,
+    ) -> Step<ValueId> {
         self.add(Operator::Reduce { reduction, axes: Some(axes.to_vec()), keep_dims }, &[x])
     }
 
@@ -710,14 +774,19 @@ impl<'m> Builder<'m> {
             return stop(format!("{} numbers do not fill {shape:?}", values.len()));
         }
         let tensor = Tensor::from_elements(shape, values).map(|tensor| self.constant(tensor));
-        let value = tensor.ok_or_else(|| Stop::Reason(format!("no tensor has the extents {shape:?}")))?;
+        let value =
+            tensor.ok_or_else(|| Stop::Reason(format!("no tensor has the extents {shape:?}")))?;
         self.cast(value, dtype)
     }
 }
 
 /// A scalar of this type.
 fn scalar_of(dtype: DType, value: f64) -> Tensor {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "callers give numbers that the type has")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "callers give numbers that the type has"
+    )]
     match dtype {
         DType::Bool => Tensor::scalar(pto_operators::Boolean::from(value != 0.0)),
         DType::F16 => Tensor::scalar(f16::from_f64(value)),
@@ -737,9 +806,13 @@ fn scalar_of(dtype: DType, value: f64) -> Tensor {
 
 /// The elements of a tensor, of a type that the caller knows.
 fn elements_of<T: Element>(tensor: &Tensor) -> Step<Vec<T>> {
-    tensor
-        .to_elements()
-        .ok_or_else(|| Stop::Reason(format!("elements of type {} are given, and {} are wanted", tensor.dtype(), T::DTYPE)))
+    tensor.to_elements().ok_or_else(|| {
+        Stop::Reason(format!(
+            "elements of type {} are given, and {} are wanted",
+            tensor.dtype(),
+            T::DTYPE
+        ))
+    })
 }
 
 /// One value.

@@ -19,7 +19,12 @@ pub(super) fn batch(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// With the statistics of the batch; the running ones come out changed.
-fn batch_of_training(b: &mut Builder<'_>, c: &Call<'_>, inputs: &[ValueId; 5], epsilon: f64) -> Step<Vec<Slot>> {
+fn batch_of_training(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    inputs: &[ValueId; 5],
+    epsilon: f64,
+) -> Step<Vec<Slot>> {
     let momentum = c.float("momentum", 0.9)?;
     let [x, scale, bias, mean, variance] = *inputs;
     let axes: Vec<i64> = (0..b.rank(x) as i64).filter(|axis| *axis != 1).collect();
@@ -29,10 +34,12 @@ fn batch_of_training(b: &mut Builder<'_>, c: &Call<'_>, inputs: &[ValueId; 5], e
     let squares = b.product(centred, centred)?;
     let own_variance = b.reduce(Reduction::Mean, squares, &axes, false)?;
     let own_mean = b.reshape(kept, &channels)?;
-    let y = b.add(Operator::BatchNormalization { epsilon }, &[x, scale, bias, own_mean, own_variance])?;
+    let y =
+        b.add(Operator::BatchNormalization { epsilon }, &[x, scale, bias, own_mean, own_variance])?;
     let mut outputs = vec![y];
     for (running, own) in [(mean, own_mean), (variance, own_variance)] {
-        let (before, after) = (b.scalar(b.dtype(running), momentum), b.scalar(b.dtype(own), 1.0 - momentum));
+        let (before, after) =
+            (b.scalar(b.dtype(running), momentum), b.scalar(b.dtype(own), 1.0 - momentum));
         let (before, after) = (b.product(running, before)?, b.product(own, after)?);
         outputs.push(b.sum(before, after)?);
     }
@@ -63,7 +70,10 @@ pub(super) fn rms(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 pub(super) fn instance(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     c.ignore(&["consumed_inputs"]);
     let epsilon = c.float("epsilon", 1e-5)?;
-    one(b.add(Operator::InstanceNormalization { epsilon }, &[c.input(0)?, c.input(1)?, c.input(2)?])?)
+    one(b.add(
+        Operator::InstanceNormalization { epsilon },
+        &[c.input(0)?, c.input(1)?, c.input(2)?],
+    )?)
 }
 
 pub(super) fn group(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
@@ -122,7 +132,12 @@ pub(super) fn gemm(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// Numbers of a type that `dtype` and `shape` attributes name; the seed makes the same numbers each time.
-pub(super) fn random(b: &mut Builder<'_>, c: &Call<'_>, is_normal: bool, is_like: bool) -> Step<Vec<Slot>> {
+pub(super) fn random(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    is_normal: bool,
+    is_like: bool,
+) -> Step<Vec<Slot>> {
     let (shape, default) = if is_like {
         let x = c.input(0)?;
         (b.shape(x), b.dtype(x))

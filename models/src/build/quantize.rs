@@ -18,12 +18,20 @@ fn limits(dtype: DType) -> Step<(f64, f64)> {
 }
 
 /// A scale or a zero point, so that it is broadcast to `x`: one for all, one for each slice of the axis, or one for each block of it.
-fn spread(b: &mut Builder<'_>, value: ValueId, x: ValueId, axis: i64, block: usize) -> Step<ValueId> {
+fn spread(
+    b: &mut Builder<'_>,
+    value: ValueId,
+    x: ValueId,
+    axis: i64,
+    block: usize,
+) -> Step<ValueId> {
     let (shape, own) = (b.shape(x), b.shape(value));
     if block > 0 {
         let axis = b.axis(axis, shape.len())?;
         if own.len() != shape.len() || own[axis] != shape[axis].div_ceil(block) {
-            return stop(format!("a scale has the extents {own:?}, which are not blocks of {block} of {shape:?}"));
+            return stop(format!(
+                "a scale has the extents {own:?}, which are not blocks of {block} of {shape:?}"
+            ));
         }
         let wide = b.add(Operator::Unsqueeze { axes: vec![axis as i64 + 1] }, &[value])?;
         let mut extents = own.clone();
@@ -39,7 +47,9 @@ fn spread(b: &mut Builder<'_>, value: ValueId, x: ValueId, axis: i64, block: usi
     }
     let axis = b.axis(axis, shape.len())?;
     if own.len() != 1 || own[0] != shape[axis] {
-        return stop(format!("a scale has the extents {own:?}, and axis {axis} of {shape:?} is wanted"));
+        return stop(format!(
+            "a scale has the extents {own:?}, and axis {axis} of {shape:?} is wanted"
+        ));
     }
     let mut extents = vec![1; shape.len()];
     extents[axis] = own[0];
@@ -47,7 +57,13 @@ fn spread(b: &mut Builder<'_>, value: ValueId, x: ValueId, axis: i64, block: usi
 }
 
 /// round(x / scale) + zero, within the limits of the type.
-fn quantized(b: &mut Builder<'_>, x: ValueId, scale: ValueId, zero: Option<ValueId>, to: DType) -> Step<ValueId> {
+fn quantized(
+    b: &mut Builder<'_>,
+    x: ValueId,
+    scale: ValueId,
+    zero: Option<ValueId>,
+    to: DType,
+) -> Step<ValueId> {
     let (low, high) = limits(to)?;
     let scale = b.cast(scale, b.dtype(x))?;
     let scaled = b.quotient(x, scale)?;
@@ -82,7 +98,12 @@ pub(super) fn quantize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// (x - zero) scale, in the type of the scale.
-fn dequantized(b: &mut Builder<'_>, x: ValueId, scale: ValueId, zero: Option<ValueId>) -> Step<ValueId> {
+fn dequantized(
+    b: &mut Builder<'_>,
+    x: ValueId,
+    scale: ValueId,
+    zero: Option<ValueId>,
+) -> Step<ValueId> {
     let to = b.dtype(scale);
     // The difference of two integers of 32 bits is exact in f64.
     let mut wide = b.cast(x, DType::F64)?;
@@ -134,26 +155,43 @@ fn centred(b: &mut Builder<'_>, x: ValueId, zero: Option<ValueId>, axis: i64) ->
     let wide = b.cast(x, DType::F64)?;
     let Some(zero) = zero else { return Ok(wide) };
     let zero = b.cast(zero, DType::F64)?;
-    let zero = if b.ty(zero).elements() == 1 || b.rank(zero) > 1 { zero } else { spread(b, zero, x, axis, 0)? };
+    let zero = if b.ty(zero).elements() == 1 || b.rank(zero) > 1 {
+        zero
+    } else {
+        spread(b, zero, x, axis, 0)?
+    };
     let zero = if b.ty(zero).elements() == 1 { b.reshape(zero, &[])? } else { zero };
     b.difference(wide, zero)
 }
 
 pub(super) fn matmul_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let (a, d) = (centred(b, c.input(0)?, c.optional(2)?, -2)?, centred(b, c.input(1)?, c.optional(3)?, -1)?);
+    let (a, d) = (
+        centred(b, c.input(0)?, c.optional(2)?, -2)?,
+        centred(b, c.input(1)?, c.optional(3)?, -1)?,
+    );
     let product = b.matmul(a, d)?;
     one(b.cast(product, DType::I32)?)
 }
 
 pub(super) fn conv_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let (x, w) = (centred(b, c.input(0)?, c.optional(2)?, 1)?, centred(b, c.input(1)?, c.optional(3)?, 0)?);
-    let operator = Operator::Conv { window: super::windows::window(c, true)?, groups: c.count("group", 1)?, epilogue: Epilogue::None };
+    let (x, w) =
+        (centred(b, c.input(0)?, c.optional(2)?, 1)?, centred(b, c.input(1)?, c.optional(3)?, 0)?);
+    let operator = Operator::Conv {
+        window: super::windows::window(c, true)?,
+        groups: c.count("group", 1)?,
+        epilogue: Epilogue::None,
+    };
     let product = b.add(operator, &[x, w])?;
     one(b.cast(product, DType::I32)?)
 }
 
 /// The product of two scales and an exact sum, quantised again.
-fn requantized(b: &mut Builder<'_>, sum: ValueId, scales: [ValueId; 3], zero: ValueId) -> Step<ValueId> {
+fn requantized(
+    b: &mut Builder<'_>,
+    sum: ValueId,
+    scales: [ValueId; 3],
+    zero: ValueId,
+) -> Step<ValueId> {
     let to = b.dtype(zero);
     let (low, high) = limits(to)?;
     let mut value = sum;
@@ -184,7 +222,11 @@ pub(super) fn qlinear_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>>
     let x = centred(b, c.input(0)?, Some(c.input(2)?), 1)?;
     let w = centred(b, c.input(3)?, Some(c.input(5)?), 0)?;
     let bias = c.optional(8)?.map(|bias| b.cast(bias, DType::F64)).transpose()?;
-    let operator = Operator::Conv { window: super::windows::window(c, true)?, groups: c.count("group", 1)?, epilogue: Epilogue::None };
+    let operator = Operator::Conv {
+        window: super::windows::window(c, true)?,
+        groups: c.count("group", 1)?,
+        epilogue: Epilogue::None,
+    };
     let sum = b.add_with(operator, &[Some(x), Some(w), bias])?;
     let mut scales = Vec::new();
     for at in [1, 4, 6] {

@@ -74,7 +74,10 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
         return stop(format!("attribute hidden_size is {given}, and input 2 has {hidden}"));
     }
     if *rows != kind.gates() * hidden {
-        return stop(format!("input 1 has {rows} rows, and {} gates of {hidden} are wanted", kind.gates()));
+        return stop(format!(
+            "input 1 has {rows} rows, and {} gates of {hidden} are wanted",
+            kind.gates()
+        ));
     }
     let direction = c.text("direction", "forward")?;
     let reversed: &[bool] = match direction.as_str() {
@@ -84,7 +87,9 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
         other => return stop(format!("attribute direction is '{other}', which there is not")),
     };
     if reversed.len() != directions {
-        return stop(format!("attribute direction is '{direction}', and the weights are for {directions} directions"));
+        return stop(format!(
+            "attribute direction is '{direction}', and the weights are for {directions} directions"
+        ));
     }
     let lengths = c.optional(4)?;
     let layer = Layer {
@@ -106,7 +111,11 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
     for (number, reversed) in reversed.iter().enumerate() {
         let of_direction = |b: &mut Builder<'_>, at: usize| -> Step<Option<ValueId>> {
             let Some(value) = c.optional(at)? else { return Ok(None) };
-            let value = if is_batch_first && (at == 5 || at == 6) { b.transpose(value, &[1, 0, 2])? } else { value };
+            let value = if is_batch_first && (at == 5 || at == 6) {
+                b.transpose(value, &[1, 0, 2])?
+            } else {
+                value
+            };
             let part = b.part(value, 0, number, number + 1)?;
             Ok(Some(b.add(Operator::Squeeze { axes: Some(vec![0]) }, &[part])?))
         };
@@ -147,13 +156,25 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
 }
 
 /// The activations of all directions, with their numbers.
-fn activations(c: &Call<'_>, kind: Kind, directions: usize) -> Step<Vec<(String, Option<f64>, Option<f64>)>> {
-    let usual = || (0..directions).flat_map(|_| kind.activations().iter().map(|name| (*name).to_owned())).collect();
+fn activations(
+    c: &Call<'_>,
+    kind: Kind,
+    directions: usize,
+) -> Step<Vec<(String, Option<f64>, Option<f64>)>> {
+    let usual = || {
+        (0..directions)
+            .flat_map(|_| kind.activations().iter().map(|name| (*name).to_owned()))
+            .collect()
+    };
     let names: Vec<String> = c.texts("activations")?.unwrap_or_else(usual);
     let mut alphas = c.floats("activation_alpha")?.unwrap_or_default().into_iter();
     let mut betas = c.floats("activation_beta")?.unwrap_or_default().into_iter();
     if names.len() != directions * kind.activations().len() {
-        return stop(format!("attribute activations has {} names, and {} are wanted", names.len(), directions * kind.activations().len()));
+        return stop(format!(
+            "attribute activations has {} names, and {} are wanted",
+            names.len(),
+            directions * kind.activations().len()
+        ));
     }
     let with = |name: String| {
         // Numbers are given for those functions that take them, one after another.
@@ -169,7 +190,11 @@ fn activations(c: &Call<'_>, kind: Kind, directions: usize) -> Step<Vec<(String,
     Ok(names.into_iter().map(with).collect())
 }
 
-fn activate(b: &mut Builder<'_>, (name, alpha, beta): &(String, Option<f64>, Option<f64>), x: ValueId) -> Step<ValueId> {
+fn activate(
+    b: &mut Builder<'_>,
+    (name, alpha, beta): &(String, Option<f64>, Option<f64>),
+    x: ValueId,
+) -> Step<ValueId> {
     let activation = match name.as_str() {
         "Sigmoid" => return b.unary(Unary::Sigmoid, x),
         "Tanh" => return b.unary(Unary::Tanh, x),
@@ -179,9 +204,10 @@ fn activate(b: &mut Builder<'_>, (name, alpha, beta): &(String, Option<f64>, Opt
         "LeakyRelu" => Activation::LeakyRelu { alpha: alpha.unwrap_or(f64::from(0.01_f32)) },
         "ThresholdedRelu" => Activation::ThresholdedRelu { alpha: alpha.unwrap_or(1.0) },
         "Elu" => Activation::Elu { alpha: alpha.unwrap_or(1.0) },
-        "HardSigmoid" => {
-            Activation::HardSigmoid { alpha: alpha.unwrap_or(f64::from(0.2_f32)), beta: beta.unwrap_or(0.5) }
-        }
+        "HardSigmoid" => Activation::HardSigmoid {
+            alpha: alpha.unwrap_or(f64::from(0.2_f32)),
+            beta: beta.unwrap_or(0.5),
+        },
         "Affine" => Activation::Affine { alpha: alpha.unwrap_or(1.0), beta: beta.unwrap_or(0.0) },
         other => return stop(format!("activation {other} is not supported")),
     };
@@ -254,7 +280,13 @@ fn clipped(b: &mut Builder<'_>, layer: &Layer, x: ValueId) -> Step<ValueId> {
 }
 
 /// The product of the state with some rows of the weights, and its bias.
-fn recurrent(b: &mut Builder<'_>, of: &Direction, h: ValueId, from: usize, to: usize) -> Step<ValueId> {
+fn recurrent(
+    b: &mut Builder<'_>,
+    of: &Direction,
+    h: ValueId,
+    from: usize,
+    to: usize,
+) -> Step<ValueId> {
     let r = b.part(of.r, 1, from, to)?;
     let product = b.matmul(h, r)?;
     match of.hidden_bias {
@@ -266,14 +298,26 @@ fn recurrent(b: &mut Builder<'_>, of: &Direction, h: ValueId, from: usize, to: u
     }
 }
 
-fn simple(b: &mut Builder<'_>, layer: &Layer, of: &Direction, row: ValueId, h: ValueId) -> Step<ValueId> {
+fn simple(
+    b: &mut Builder<'_>,
+    layer: &Layer,
+    of: &Direction,
+    row: ValueId,
+    h: ValueId,
+) -> Step<ValueId> {
     let own = recurrent(b, of, h, 0, layer.hidden)?;
     let sum = b.sum(row, own)?;
     let sum = clipped(b, layer, sum)?;
     activate(b, &of.activations[0], sum)
 }
 
-fn gru(b: &mut Builder<'_>, layer: &Layer, of: &Direction, row: ValueId, h: ValueId) -> Step<ValueId> {
+fn gru(
+    b: &mut Builder<'_>,
+    layer: &Layer,
+    of: &Direction,
+    row: ValueId,
+    h: ValueId,
+) -> Step<ValueId> {
     let n = layer.hidden;
     let own = recurrent(b, of, h, 0, 2 * n)?;
     let both = b.part(row, 1, 0, 2 * n)?;

@@ -6,7 +6,12 @@ use super::call::{Call, stop};
 use super::{Builder, Slot, Step, one, several};
 
 /// A reduction; from version `from` on its axes are an input.
-pub(super) fn reduce(b: &mut Builder<'_>, c: &Call<'_>, reduction: Reduction, from: i64) -> Step<Vec<Slot>> {
+pub(super) fn reduce(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    reduction: Reduction,
+    from: i64,
+) -> Step<Vec<Slot>> {
     let keep_dims = c.flag("keepdims", true)?;
     let x = c.input(0)?;
     let (axes, is_noop) = if c.version < from {
@@ -61,11 +66,19 @@ pub(super) fn top_k(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// Softmax and its kin: before version 13 over all dimensions from the axis on, together.
-pub(super) fn softmax(b: &mut Builder<'_>, c: &Call<'_>, make: fn(i64) -> Operator) -> Step<Vec<Slot>> {
+pub(super) fn softmax(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    make: fn(i64) -> Operator,
+) -> Step<Vec<Slot>> {
     let x = c.input(0)?;
     if c.version >= 13 {
         let axis = c.int("axis", -1)?;
-        return one(if matches!(make(axis), Operator::Softmax { .. }) { plain_softmax(b, x, axis)? } else { b.add(make(axis), &[x])? });
+        return one(if matches!(make(axis), Operator::Softmax { .. }) {
+            plain_softmax(b, x, axis)?
+        } else {
+            b.add(make(axis), &[x])?
+        });
     }
     let shape = b.shape(x);
     let axis = c.int("axis", 1)?;
@@ -90,7 +103,9 @@ pub(super) fn plain_softmax(b: &mut Builder<'_>, x: ValueId, axis: i64) -> Step<
 
 /// A sum of products over letters, by products of matrices or broadcast ones.
 pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let Some(equation) = c.optional_text("equation")? else { return stop("attribute equation is missing") };
+    let Some(equation) = c.optional_text("equation")? else {
+        return stop("attribute equation is missing");
+    };
     let equation: String = equation.chars().filter(|letter| !letter.is_whitespace()).collect();
     let inputs = c.all()?;
     let (terms, output) = match equation.split_once("->") {
@@ -99,7 +114,11 @@ pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     };
     let terms: Vec<&str> = terms.split(',').collect();
     if terms.len() != inputs.len() {
-        return stop(format!("the equation '{equation}' has {} terms, and {} inputs are given", terms.len(), inputs.len()));
+        return stop(format!(
+            "the equation '{equation}' has {} terms, and {} inputs are given",
+            terms.len(),
+            inputs.len()
+        ));
     }
     let mut broadcast = 0;
     for (term, input) in terms.iter().zip(&inputs) {
@@ -120,13 +139,21 @@ pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
             }
         }
         let is_letter = |letter: &char| letter.is_ascii_alphabetic() || (*letter as u32) >= MARKERS;
-        if letters.iter().all(is_letter) { Ok(letters) } else { stop(format!("'{term}' is no term of an equation")) }
+        if letters.iter().all(is_letter) {
+            Ok(letters)
+        } else {
+            stop(format!("'{term}' is no term of an equation"))
+        }
     };
     let mut parts = Vec::new();
     for (term, input) in terms.iter().zip(&inputs) {
         let letters = letters_of(term, Some(b.rank(*input)))?;
         if letters.len() != b.rank(*input) {
-            return stop(format!("the term '{term}' stands for {} dimensions, and the input has {}", letters.len(), b.rank(*input)));
+            return stop(format!(
+                "the term '{term}' stands for {} dimensions, and the input has {}",
+                letters.len(),
+                b.rank(*input)
+            ));
         }
         parts.push(without_repeats(b, *input, letters)?);
     }
@@ -134,8 +161,15 @@ pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         Some(output) => letters_of(&output, None)?,
         None => {
             let mut once: Vec<char> = (0..broadcast).map(marker).collect();
-            let all: Vec<char> = terms.iter().flat_map(|term| term.chars().filter(char::is_ascii_alphabetic)).collect();
-            let mut single: Vec<char> = all.iter().copied().filter(|one| all.iter().filter(|other| *other == one).count() == 1).collect();
+            let all: Vec<char> = terms
+                .iter()
+                .flat_map(|term| term.chars().filter(char::is_ascii_alphabetic))
+                .collect();
+            let mut single: Vec<char> = all
+                .iter()
+                .copied()
+                .filter(|one| all.iter().filter(|other| *other == one).count() == 1)
+                .collect();
             single.sort_unstable();
             once.extend(single);
             once
@@ -145,13 +179,18 @@ pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let Some(mut sum) = parts.next() else { return stop("the equation has no terms") };
     let rest: Vec<_> = parts.collect();
     for (at, next) in rest.iter().enumerate() {
-        let later = |letter: &char| wanted.contains(letter) || rest[at + 1..].iter().any(|(_, letters)| letters.contains(letter));
+        let later = |letter: &char| {
+            wanted.contains(letter)
+                || rest[at + 1..].iter().any(|(_, letters)| letters.contains(letter))
+        };
         sum = contracted(b, sum, next.clone(), later)?;
     }
     let (value, letters) = summed(b, sum.0, sum.1, |letter| wanted.contains(letter))?;
     let permutation = wanted.iter().map(|letter| letters.iter().position(|other| other == letter));
     let Some(permutation) = permutation.collect::<Option<Vec<_>>>() else {
-        return stop(format!("the result of '{equation}' has a letter that no term has, or one twice"));
+        return stop(format!(
+            "the result of '{equation}' has a letter that no term has, or one twice"
+        ));
     };
     if permutation.len() != letters.len() {
         return stop(format!("the result of '{equation}' has a letter twice"));
@@ -167,18 +206,29 @@ fn marker(at: usize) -> char {
 }
 
 /// A tensor whose letters are different: of equal ones the diagonal.
-fn without_repeats(b: &mut Builder<'_>, mut x: ValueId, mut letters: Vec<char>) -> Step<(ValueId, Vec<char>)> {
+fn without_repeats(
+    b: &mut Builder<'_>,
+    mut x: ValueId,
+    mut letters: Vec<char>,
+) -> Step<(ValueId, Vec<char>)> {
     loop {
         let pair = letters.iter().enumerate().find_map(|(at, letter)| {
-            letters[at + 1..].iter().position(|other| other == letter).map(|later| (at, at + 1 + later))
+            letters[at + 1..]
+                .iter()
+                .position(|other| other == letter)
+                .map(|later| (at, at + 1 + later))
         });
         let Some((first, second)) = pair else { return Ok((x, letters)) };
         let shape = b.shape(x);
         if shape[first] != shape[second] {
-            return stop(format!("letter {} stands for {} and {}", letters[first], shape[first], shape[second]));
+            return stop(format!(
+                "letter {} stands for {} and {}",
+                letters[first], shape[first], shape[second]
+            ));
         }
         // Both to the end, then every (extent + 1)th element.
-        let rest: Vec<usize> = (0..shape.len()).filter(|at| *at != first && *at != second).collect();
+        let rest: Vec<usize> =
+            (0..shape.len()).filter(|at| *at != first && *at != second).collect();
         let order: Vec<usize> = rest.iter().copied().chain([first, second]).collect();
         let moved = b.transpose(x, &order)?;
         let extent = shape[first];
@@ -198,8 +248,18 @@ fn without_repeats(b: &mut Builder<'_>, mut x: ValueId, mut letters: Vec<char>) 
 }
 
 /// Sums over letters that are not kept.
-fn summed(b: &mut Builder<'_>, x: ValueId, letters: Vec<char>, keep: impl Fn(&char) -> bool) -> Step<(ValueId, Vec<char>)> {
-    let axes: Vec<i64> = letters.iter().enumerate().filter(|(_, letter)| !keep(letter)).map(|(at, _)| at as i64).collect();
+fn summed(
+    b: &mut Builder<'_>,
+    x: ValueId,
+    letters: Vec<char>,
+    keep: impl Fn(&char) -> bool,
+) -> Step<(ValueId, Vec<char>)> {
+    let axes: Vec<i64> = letters
+        .iter()
+        .enumerate()
+        .filter(|(_, letter)| !keep(letter))
+        .map(|(at, _)| at as i64)
+        .collect();
     if axes.is_empty() {
         return Ok((x, letters));
     }
@@ -214,32 +274,63 @@ fn contracted(
     (y, y_letters): (ValueId, Vec<char>),
     later: impl Fn(&char) -> bool,
 ) -> Step<(ValueId, Vec<char>)> {
-    let (x, x_letters) = summed(b, x, x_letters.clone(), |letter| later(letter) || y_letters.contains(letter))?;
-    let (y, y_letters) = summed(b, y, y_letters.clone(), |letter| later(letter) || x_letters.contains(letter))?;
-    let both: Vec<char> = x_letters.iter().copied().filter(|letter| y_letters.contains(letter)).collect();
+    let (x, x_letters) =
+        summed(b, x, x_letters.clone(), |letter| later(letter) || y_letters.contains(letter))?;
+    let (y, y_letters) =
+        summed(b, y, y_letters.clone(), |letter| later(letter) || x_letters.contains(letter))?;
+    let both: Vec<char> =
+        x_letters.iter().copied().filter(|letter| y_letters.contains(letter)).collect();
     let batch: Vec<char> = both.iter().copied().filter(|letter| later(letter)).collect();
     let inner: Vec<char> = both.iter().copied().filter(|letter| !later(letter)).collect();
-    let left: Vec<char> = x_letters.iter().copied().filter(|letter| !both.contains(letter)).collect();
-    let right: Vec<char> = y_letters.iter().copied().filter(|letter| !both.contains(letter)).collect();
+    let left: Vec<char> =
+        x_letters.iter().copied().filter(|letter| !both.contains(letter)).collect();
+    let right: Vec<char> =
+        y_letters.iter().copied().filter(|letter| !both.contains(letter)).collect();
     let extent = |b: &Builder<'_>, letter: char| {
-        let of = |value: ValueId, letters: &[char]| letters.iter().position(|other| *other == letter).map(|at| b.shape(value)[at]);
+        let of = |value: ValueId, letters: &[char]| {
+            letters.iter().position(|other| *other == letter).map(|at| b.shape(value)[at])
+        };
         match (of(x, &x_letters), of(y, &y_letters)) {
-            (Some(1), Some(other)) | (Some(other), Some(1) | None) | (None, Some(other)) => Ok(other),
+            (Some(1), Some(other)) | (Some(other), Some(1) | None) | (None, Some(other)) => {
+                Ok(other)
+            }
             (Some(a), Some(d)) if a == d => Ok(a),
             (a, d) => stop(format!("letter {letter} stands for extents {a:?} and {d:?}")),
         }
     };
-    let sizes = |b: &Builder<'_>, letters: &[char]| letters.iter().map(|letter| extent(b, *letter)).collect::<Step<Vec<usize>>>();
-    let (batches, inners, lefts, rights) = (sizes(b, &batch)?, sizes(b, &inner)?, sizes(b, &left)?, sizes(b, &right)?);
-    let arranged = |b: &mut Builder<'_>, value: ValueId, letters: &[char], order: Vec<char>, sizes: Vec<usize>| {
-        let permutation: Vec<usize> = order.iter().filter_map(|letter| letters.iter().position(|other| other == letter)).collect();
+    let sizes = |b: &Builder<'_>, letters: &[char]| {
+        letters.iter().map(|letter| extent(b, *letter)).collect::<Step<Vec<usize>>>()
+    };
+    let (batches, inners, lefts, rights) =
+        (sizes(b, &batch)?, sizes(b, &inner)?, sizes(b, &left)?, sizes(b, &right)?);
+    let arranged = |b: &mut Builder<'_>,
+                    value: ValueId,
+                    letters: &[char],
+                    order: Vec<char>,
+                    sizes: Vec<usize>| {
+        let permutation: Vec<usize> = order
+            .iter()
+            .filter_map(|letter| letters.iter().position(|other| other == letter))
+            .collect();
         let moved = b.transpose(value, &permutation)?;
         b.expand(moved, &sizes)
     };
     let x_order = [batch.clone(), left.clone(), inner.clone()].concat();
     let y_order = [batch.clone(), inner.clone(), right.clone()].concat();
-    let x = arranged(b, x, &x_letters, x_order, [batches.clone(), lefts.clone(), inners.clone()].concat())?;
-    let y = arranged(b, y, &y_letters, y_order, [batches.clone(), inners.clone(), rights.clone()].concat())?;
+    let x = arranged(
+        b,
+        x,
+        &x_letters,
+        x_order,
+        [batches.clone(), lefts.clone(), inners.clone()].concat(),
+    )?;
+    let y = arranged(
+        b,
+        y,
+        &y_letters,
+        y_order,
+        [batches.clone(), inners.clone(), rights.clone()].concat(),
+    )?;
     let count = |sizes: &[usize]| sizes.iter().product::<usize>();
     let x = b.reshape(x, &[count(&batches), count(&lefts), count(&inners)])?;
     let y = b.reshape(y, &[count(&batches), count(&inners), count(&rights)])?;
@@ -263,7 +354,11 @@ pub(super) fn one_hot(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     if !(0.0..=1e15).contains(&depth) {
         return stop(format!("depth is {depth}, and has to be 0 or more"));
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between 0 and 1e15")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is between 0 and 1e15"
+    )]
     let depth = depth as usize;
     let indices = b.cast(c.input(0)?, DType::I64)?;
     one(b.add(Operator::OneHot { depth, axis }, &[indices, c.input(2)?])?)

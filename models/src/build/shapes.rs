@@ -91,10 +91,13 @@ pub(super) fn split(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let sizes = match given {
         Some(sizes) => sizes
             .iter()
-            .map(|size| usize::try_from(*size).or_else(|_| stop(format!("a part has the extent {size}"))))
+            .map(|size| {
+                usize::try_from(*size).or_else(|_| stop(format!("a part has the extent {size}")))
+            })
             .collect::<Step<Vec<usize>>>()?,
         None => {
-            let parts = if c.version >= 18 { c.count("num_outputs", c.outputs())? } else { c.outputs() };
+            let parts =
+                if c.version >= 18 { c.count("num_outputs", c.outputs())? } else { c.outputs() };
             if parts == 0 {
                 return stop("there are no parts");
             }
@@ -146,13 +149,18 @@ fn scatter_reduction(c: &Call<'_>, from: i64) -> Step<ScatterReduction> {
         "mul" => Ok(ScatterReduction::Mul),
         "max" => Ok(ScatterReduction::Max),
         "min" => Ok(ScatterReduction::Min),
-        other => stop(format!("attribute reduction is '{other}', and has to be none, add, mul, max or min")),
+        other => stop(format!(
+            "attribute reduction is '{other}', and has to be none, add, mul, max or min"
+        )),
     }
 }
 
 pub(super) fn scatter_elements(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let (axis, reduction) = (c.int("axis", 0)?, scatter_reduction(c, 16)?);
-    one(b.add(Operator::ScatterElements { axis, reduction }, &[c.input(0)?, c.input(1)?, c.input(2)?])?)
+    one(b.add(
+        Operator::ScatterElements { axis, reduction },
+        &[c.input(0)?, c.input(1)?, c.input(2)?],
+    )?)
 }
 
 pub(super) fn scatter_nd(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
@@ -164,7 +172,9 @@ pub(super) fn space_to_depth(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     let block = c.count("blocksize", 0)?;
     if c.version >= 27 && c.text("mode", "DCR")? == "CRD" {
         let x = c.input(0)?;
-        let [n, channels, height, width] = b.shape(x)[..] else { return stop("input 0 does not have 4 dimensions") };
+        let [n, channels, height, width] = b.shape(x)[..] else {
+            return stop("input 0 does not have 4 dimensions");
+        };
         if block == 0 || height % block != 0 || width % block != 0 {
             return stop(format!("{height} x {width} pixels are not blocks of side {block}"));
         }
@@ -191,7 +201,8 @@ pub(super) fn range(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let mut inputs = Vec::new();
     for (at, name) in names.into_iter().enumerate() {
         let tensor = b.known(c.input(at)?, name)?;
-        let scalar = tensor.reshaped(&[]).ok_or_else(|| Stop::Reason(format!("{name} is no scalar")))?;
+        let scalar =
+            tensor.reshaped(&[]).ok_or_else(|| Stop::Reason(format!("{name} is no scalar")))?;
         inputs.push(b.constant(scalar));
     }
     one(b.add(Operator::Range, &inputs)?)
@@ -213,26 +224,34 @@ pub(super) fn constant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     } else if let Some(values) = c.ints("value_ints")? {
         Tensor::vector(&values)
     } else {
-        return stop("it has neither value, value_float, value_floats, value_int nor value_ints; strings and sparse tensors are not supported");
+        return stop(
+            "it has neither value, value_float, value_floats, value_int nor value_ints; strings and sparse tensors are not supported",
+        );
     };
     one(b.constant(tensor))
 }
 
 pub(super) fn constant_of_shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let shape = b.ints(c.input(0)?, "input 0 (shape)")?;
-    let extent = |extent: &i64| usize::try_from(*extent).or_else(|_| stop(format!("an extent is {extent}, and has to be 0 or more")));
+    let extent = |extent: &i64| {
+        usize::try_from(*extent)
+            .or_else(|_| stop(format!("an extent is {extent}, and has to be 0 or more")))
+    };
     let shape = shape.iter().map(extent).collect::<Step<Vec<usize>>>()?;
     let value = match c.tensor("value")? {
         Some(proto) => tensor_of(proto, b.model.folder.as_deref()).or_else(stop)?,
         None => Tensor::scalar(0.0_f32),
     };
-    let value = value.reshaped(&[]).ok_or_else(|| Stop::Reason("attribute value has not one element".to_owned()))?;
+    let value = value
+        .reshaped(&[])
+        .ok_or_else(|| Stop::Reason("attribute value has not one element".to_owned()))?;
     let value = b.constant(value);
     one(b.add(Operator::Fill { shape }, &[value])?)
 }
 
 pub(super) fn shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let (start, end) = if c.version < 15 { (0, None) } else { (c.int("start", 0)?, c.optional_int("end")?) };
+    let (start, end) =
+        if c.version < 15 { (0, None) } else { (c.int("start", 0)?, c.optional_int("end")?) };
     one(b.add(Operator::Shape { start, end }, &[c.input(0)?])?)
 }
 
@@ -257,15 +276,25 @@ pub(super) fn compress(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let axis = axis.unwrap_or(0);
     let extent = b.shape(x)[b.axis(axis, b.rank(x))?];
     if condition.len() > extent {
-        return stop(format!("the condition has {} elements, and the axis {extent}", condition.len()));
+        return stop(format!(
+            "the condition has {} elements, and the axis {extent}",
+            condition.len()
+        ));
     }
-    let chosen: Vec<i64> = (0_i64..).zip(&condition).filter(|(_, is_chosen)| **is_chosen != 0).map(|(at, _)| at).collect();
+    let chosen: Vec<i64> = (0_i64..)
+        .zip(&condition)
+        .filter(|(_, is_chosen)| **is_chosen != 0)
+        .map(|(at, _)| at)
+        .collect();
     let chosen = b.constant(Tensor::vector(&chosen));
     one(b.add(Operator::Gather { axis }, &[x, chosen])?)
 }
 
 pub(super) fn reverse_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let operator = Operator::ReverseSequence { batch_axis: c.count("batch_axis", 1)?, time_axis: c.count("time_axis", 0)? };
+    let operator = Operator::ReverseSequence {
+        batch_axis: c.count("batch_axis", 1)?,
+        time_axis: c.count("time_axis", 0)?,
+    };
     one(b.add(operator, &[c.input(0)?, c.input(1)?])?)
 }
 
@@ -284,7 +313,8 @@ pub(super) fn center_crop_pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slo
     for (axis, size) in axes.iter().zip(&sizes) {
         let axis = b.axis(*axis, rank)?;
         let extent = b.shape(x)[axis];
-        let size = usize::try_from(*size).or_else(|_| stop(format!("an extent is {size}, and has to be 0 or more")))?;
+        let size = usize::try_from(*size)
+            .or_else(|_| stop(format!("an extent is {size}, and has to be 0 or more")))?;
         if size < extent {
             let start = (extent - size) / 2;
             x = b.part(x, axis, start, start + size)?;
@@ -293,7 +323,10 @@ pub(super) fn center_crop_pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slo
             let mut pads = vec![0; 2 * rank];
             pads[axis] = before as i64;
             pads[rank + axis] = (size - extent - before) as i64;
-            x = b.add(Operator::Pad { mode: pto_operators::PadMode::Constant, pads, axes: None }, &[x])?;
+            x = b.add(
+                Operator::Pad { mode: pto_operators::PadMode::Constant, pads, axes: None },
+                &[x],
+            )?;
         }
     }
     one(x)
@@ -311,7 +344,10 @@ pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     };
     // Slices of the axis, each as one row.
     let (rows, dims) = match axis {
-        None => (tensor.bytes().chunks(size).map(<[u8]>::to_vec).collect::<Vec<_>>(), vec![tensor.ty().elements()]),
+        None => (
+            tensor.bytes().chunks(size).map(<[u8]>::to_vec).collect::<Vec<_>>(),
+            vec![tensor.ty().elements()],
+        ),
         Some(_) => {
             let x = b.constant(tensor.clone());
             let mut order: Vec<usize> = (0..shape.len()).collect();
@@ -337,12 +373,19 @@ pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     if is_sorted {
         found.sort_by(|(_, left), (_, right)| {
             let (left, right) = (numbers(left), numbers(right));
-            left.iter().zip(&right).map(|(a, d)| a.total_cmp(d)).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+            left.iter()
+                .zip(&right)
+                .map(|(a, d)| a.total_cmp(d))
+                .find(|order| order.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
         });
     }
-    let position = |row: &Vec<u8>| found.iter().position(|(_, known)| *known == row).unwrap_or(0) as i64;
+    let position =
+        |row: &Vec<u8>| found.iter().position(|(_, known)| *known == row).unwrap_or(0) as i64;
     let inverse: Vec<i64> = rows.iter().map(position).collect();
-    let counts: Vec<i64> = (0..found.len() as i64).map(|at| inverse.iter().filter(|one| **one == at).count() as i64).collect();
+    let counts: Vec<i64> = (0..found.len() as i64)
+        .map(|at| inverse.iter().filter(|one| **one == at).count() as i64)
+        .collect();
     let first: Vec<i64> = found.iter().map(|(at, _)| *at as i64).collect();
     let bytes: Vec<u8> = found.iter().flat_map(|(_, row)| row.iter().copied()).collect();
     let mut extents = dims;
@@ -356,7 +399,8 @@ pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         back.insert(axis_number, 0);
         values = b.transpose(values, &back)?;
     }
-    let (first, inverse, counts) = (Tensor::vector(&first), Tensor::vector(&inverse), Tensor::vector(&counts));
+    let (first, inverse, counts) =
+        (Tensor::vector(&first), Tensor::vector(&inverse), Tensor::vector(&counts));
     several([values, b.constant(first), b.constant(inverse), b.constant(counts)])
 }
 
@@ -367,7 +411,9 @@ pub(super) fn tensor_scatter(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     let is_circular = match c.text("mode", "linear")?.as_str() {
         "linear" => false,
         "circular" => true,
-        other => return stop(format!("attribute mode is '{other}', and has to be linear or circular")),
+        other => {
+            return stop(format!("attribute mode is '{other}', and has to be linear or circular"));
+        }
     };
     let (shape, added) = (b.shape(cache), b.shape(update));
     if axis == 0 || added.len() != shape.len() {
@@ -389,6 +435,7 @@ pub(super) fn tensor_scatter(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
         indices = b.binary(pto_operators::Binary::Mod, indices, extent)?;
     }
     let indices: ValueId = b.expand(indices, &added)?;
-    let operator = Operator::ScatterElements { axis: axis as i64, reduction: ScatterReduction::None };
+    let operator =
+        Operator::ScatterElements { axis: axis as i64, reduction: ScatterReduction::None };
     one(b.add(operator, &[cache, indices, update])?)
 }

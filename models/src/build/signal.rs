@@ -11,11 +11,13 @@ use crate::tensor::dtype_of;
 /// A window of so many elements; `of` gives the element at a phase from 0 to 2 pi.
 pub(super) fn window(b: &mut Builder<'_>, c: &Call<'_>, of: fn(f64) -> f64) -> Step<Vec<Slot>> {
     let size = b.int(c.input(0)?, "input 0 (size)")?;
-    let size = usize::try_from(size).or_else(|_| stop(format!("size is {size}, and has to be 0 or more")))?;
+    let size = usize::try_from(size)
+        .or_else(|_| stop(format!("size is {size}, and has to be 0 or more")))?;
     let is_periodic = c.flag("periodic", true)?;
     let dtype = dtype_of(c.int("output_datatype", 1)?).or_else(stop)?;
     let steps = if is_periodic { size } else { size.saturating_sub(1) };
-    let values: Vec<f64> = (0..size).map(|at| of(2.0 * PI * at as f64 / steps.max(1) as f64)).collect();
+    let values: Vec<f64> =
+        (0..size).map(|at| of(2.0 * PI * at as f64 / steps.max(1) as f64)).collect();
     one(b.numbers(dtype, &[size], &values)?)
 }
 
@@ -44,7 +46,9 @@ pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let shape = b.shape(x);
     let parts = shape[rank - 1];
     if axis + 1 == rank || !(1..=2).contains(&parts) || !b.dtype(x).is_float() {
-        return stop("input 0 has to be floats, with one or two numbers in the last dimension, which is not the axis");
+        return stop(
+            "input 0 has to be floats, with one or two numbers in the last dimension, which is not the axis",
+        );
     }
     let extent = shape[axis];
     let usual = if is_inverse && is_onesided { 2 * extent.saturating_sub(1) } else { extent };
@@ -76,7 +80,8 @@ pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         }
     }
     let dtype = b.dtype(x);
-    let (cosines, sines) = (b.numbers(dtype, &[read, given], &cosines)?, b.numbers(dtype, &[read, given], &sines)?);
+    let (cosines, sines) =
+        (b.numbers(dtype, &[read, given], &cosines)?, b.numbers(dtype, &[read, given], &sines)?);
     // The axis comes last.
     let mut order: Vec<usize> = (0..rank - 1).filter(|at| *at != axis).collect();
     order.push(axis);
@@ -118,13 +123,22 @@ pub(super) fn causal_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> 
         None => b.filled(b.dtype(x), &[*batch, *channels, before], 0.0)?,
     };
     let padded = b.concat(&[past, x], 2)?;
-    let window = Window { kernel: Vec::new(), strides: Vec::new(), dilations: Vec::new(), padding: Padding::Valid };
+    let window = Window {
+        kernel: Vec::new(),
+        strides: Vec::new(),
+        dilations: Vec::new(),
+        padding: Padding::Valid,
+    };
     let operator = Operator::Conv { window, groups: *channels, epilogue: Epilogue::None };
     let mut y = b.add_with(operator, &[Some(padded), Some(weights), c.optional(2)?])?;
     match c.text("activation", "none")?.as_str() {
         "none" => {}
         "silu" | "swish" => y = b.activation(Activation::Swish { alpha: 1.0 }, y)?,
-        other => return stop(format!("attribute activation is '{other}', and has to be none, silu or swish")),
+        other => {
+            return stop(format!(
+                "attribute activation is '{other}', and has to be none, silu or swish"
+            ));
+        }
     }
     let length = b.shape(padded)[2];
     several([y, b.part(padded, 2, length.saturating_sub(before), length)?])
@@ -158,7 +172,9 @@ pub(super) fn linear_attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Sl
     let q = heads_of(b, c.input(0)?, q_heads)?;
     let k = heads_of(b, c.input(1)?, heads)?;
     let v = heads_of(b, c.input(2)?, heads)?;
-    let [batch, _, time, size] = b.shape(k)[..] else { return stop("input 1 has not 3 dimensions") };
+    let [batch, _, time, size] = b.shape(k)[..] else {
+        return stop("input 1 has not 3 dimensions");
+    };
     let width = b.shape(v)[3];
     let scale = match c.float("scale", 0.0)? {
         0.0 => 1.0 / (size as f64).sqrt(),
@@ -166,7 +182,9 @@ pub(super) fn linear_attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Sl
     };
     let (decay, beta) = (c.optional(4)?, c.optional(5)?);
     if decay.is_some() != is_gated || beta.is_some() != is_delta {
-        return stop("inputs 4 (decay) and 5 (beta) have to be given for the update rules that use them, and for no others");
+        return stop(
+            "inputs 4 (decay) and 5 (beta) have to be given for the update rules that use them, and for no others",
+        );
     }
     let per_head = |b: &mut Builder<'_>, value: ValueId| -> Step<ValueId> {
         let last = b.shape(value).last().copied().unwrap_or(0);
@@ -224,15 +242,24 @@ pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let image = b.ints(c.input(1)?, "input 1 (image_shape)")?;
     let block = b.ints(c.input(2)?, "input 2 (block_shape)")?;
     let positive = |all: &[i64]| -> Step<Vec<usize>> {
-        all.iter().map(|one| usize::try_from(*one).or_else(|_| stop(format!("an extent is {one}")))).collect()
+        all.iter()
+            .map(|one| usize::try_from(*one).or_else(|_| stop(format!("an extent is {one}"))))
+            .collect()
     };
     let (image, block) = (positive(&image)?, positive(&block)?);
     let dims = image.len();
     let list = |name: &'static str, usual: usize, count: usize| -> Step<Vec<usize>> {
         let given = c.counts(name)?;
-        if given.is_empty() { Ok(vec![usual; count]) } else if given.len() == count { Ok(given) } else { stop(format!("attribute {name} has {} numbers, and {count} are wanted", given.len())) }
+        if given.is_empty() {
+            Ok(vec![usual; count])
+        } else if given.len() == count {
+            Ok(given)
+        } else {
+            stop(format!("attribute {name} has {} numbers, and {count} are wanted", given.len()))
+        }
     };
-    let (strides, dilations, pads) = (list("strides", 1, dims)?, list("dilations", 1, dims)?, list("pads", 0, 2 * dims)?);
+    let (strides, dilations, pads) =
+        (list("strides", 1, dims)?, list("dilations", 1, dims)?, list("pads", 0, 2 * dims)?);
     let [batch, rows, _] = b.shape(x)[..] else { return stop("input 0 has to have 3 dimensions") };
     let each: usize = block.iter().product();
     if block.len() != dims || each == 0 || rows % each != 0 || strides.contains(&0) {
@@ -260,7 +287,13 @@ pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     }
     let padding = Padding::Explicit(pads.iter().map(|pad| *pad as i64).collect());
     let window = Window { kernel: Vec::new(), strides, dilations, padding };
-    let operator = Operator::ConvTranspose { window, groups: 1, output_padding, output_shape: Vec::new(), epilogue: Epilogue::None };
+    let operator = Operator::ConvTranspose {
+        window,
+        groups: 1,
+        output_padding,
+        output_shape: Vec::new(),
+        epilogue: Epilogue::None,
+    };
     let y = b.add(operator, &[x, weights])?;
     one(b.reshape(y, &[vec![batch, channels], image].concat())?)
 }
@@ -284,20 +317,25 @@ pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let mut made = shape[..2].to_vec();
     for at in 0..dims {
         let full = (shape[at + 2].max(1) - 1) * strides[at] + kernel[at];
-        let Some(extent) = full.checked_sub(pads[at] + pads[dims + at]) else { return stop("pads are larger than the result") };
+        let Some(extent) = full.checked_sub(pads[at] + pads[dims + at]) else {
+            return stop("pads are larger than the result");
+        };
         made.push(extent);
     }
     let all: usize = made.iter().product();
     let zeros = b.filled(b.dtype(x), &[all], 0.0)?;
     let count = b.ty(x).elements();
     let (x, indices) = (b.reshape(x, &[count])?, b.reshape(indices, &[count])?);
-    let operator = Operator::ScatterElements { axis: 0, reduction: pto_operators::ScatterReduction::None };
+    let operator =
+        Operator::ScatterElements { axis: 0, reduction: pto_operators::ScatterReduction::None };
     let y = b.add(operator, &[zeros, indices, x])?;
     let y = b.reshape(y, &made)?;
     // The indices are those of the result without `output_shape`; with it, zeros follow.
     let Some(wanted) = c.optional(2)? else { return one(y) };
     let wanted = b.ints(wanted, "input 2 (output_shape)")?;
-    if wanted.len() != made.len() || wanted.iter().zip(&made).any(|(wanted, made)| *wanted < *made as i64) {
+    if wanted.len() != made.len()
+        || wanted.iter().zip(&made).any(|(wanted, made)| *wanted < *made as i64)
+    {
         return stop(format!("output_shape is {wanted:?}, and the result has {made:?} at least"));
     }
     let after = wanted.iter().zip(&made).map(|(wanted, made)| wanted - *made as i64);

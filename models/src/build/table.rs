@@ -4,10 +4,14 @@ use pto_operators::{Binary, Nary, Operator, Pooling, Reduction, Unary};
 
 use super::call::Call;
 use super::recurrent::Kind;
-use super::{Builder, Slot, Step, attention, control, elementwise, normalize, quantize, recurrent, reduce, shapes, signal, windows};
+use super::{
+    Builder, Slot, Step, attention, control, elementwise, normalize, quantize, recurrent, reduce,
+    shapes, signal, windows,
+};
 
 /// Translates a node of one type.
-pub(super) type Translator = for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<Slot>>;
+pub(super) type Translator =
+    for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<Slot>>;
 
 /// What translates nodes of this type; `None`: nothing does.
 pub(super) fn find(op_type: &str) -> Option<Translator> {
@@ -43,7 +47,9 @@ const TABLE: &[(&str, Translator)] = &[
     ("BitwiseNot", |b, c| elementwise::unary(b, c, Unary::BitwiseNot)),
     ("BitwiseOr", |b, c| elementwise::binary(b, c, Binary::BitwiseOr)),
     ("BitwiseXor", |b, c| elementwise::binary(b, c, Binary::BitwiseXor)),
-    ("BlackmanWindow", |b, c| signal::window(b, c, |x| 0.42 - 0.5 * x.cos() + 0.08 * (2.0 * x).cos())),
+    ("BlackmanWindow", |b, c| {
+        signal::window(b, c, |x| 0.42 - 0.5 * x.cos() + 0.08 * (2.0 * x).cos())
+    }),
     ("Cast", elementwise::cast),
     ("CastLike", elementwise::cast_like),
     ("CausalConvWithState", signal::causal_conv),
@@ -86,7 +92,9 @@ const TABLE: &[(&str, Translator)] = &[
     ("GatherND", shapes::gather_nd),
     ("Gelu", elementwise::gelu),
     ("Gemm", normalize::gemm),
-    ("GlobalAveragePool", |b, c| windows::global_pool(b, c, Pooling::Average { count_padding: false })),
+    ("GlobalAveragePool", |b, c| {
+        windows::global_pool(b, c, Pooling::Average { count_padding: false })
+    }),
     ("GlobalLpPool", windows::global_lp_pool),
     ("GlobalMaxPool", |b, c| windows::global_pool(b, c, Pooling::Max { column_major: false })),
     ("Greater", |b, c| elementwise::binary(b, c, Binary::Greater)),

@@ -1,7 +1,8 @@
 //! Convolutions, pooling, resizing.
 
 use pto_operators::{
-    AspectPolicy, Coordinates, Epilogue, Interpolation, NearestMode, Operator, Padding, Pooling, Resize, ResizeTarget, Window,
+    AspectPolicy, Coordinates, Epilogue, Interpolation, NearestMode, Operator, Padding, Pooling,
+    Resize, ResizeTarget, Window,
 };
 
 use super::call::{Call, stop};
@@ -16,7 +17,9 @@ pub(super) fn window(c: &Call<'_>, dilations: bool) -> Step<Window> {
         "SAME_LOWER" => Padding::SameLower,
         "VALID" => Padding::Valid,
         other => {
-            return stop(format!("attribute auto_pad is '{other}', and has to be NOTSET, SAME_UPPER, SAME_LOWER or VALID"));
+            return stop(format!(
+                "attribute auto_pad is '{other}', and has to be NOTSET, SAME_UPPER, SAME_LOWER or VALID"
+            ));
         }
     };
     Ok(Window {
@@ -28,7 +31,11 @@ pub(super) fn window(c: &Call<'_>, dilations: bool) -> Step<Window> {
 }
 
 pub(super) fn conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let operator = Operator::Conv { window: window(c, true)?, groups: c.count("group", 1)?, epilogue: Epilogue::None };
+    let operator = Operator::Conv {
+        window: window(c, true)?,
+        groups: c.count("group", 1)?,
+        epilogue: Epilogue::None,
+    };
     one(b.add_with(operator, &[Some(c.input(0)?), Some(c.input(1)?), c.optional(2)?])?)
 }
 
@@ -45,15 +52,18 @@ pub(super) fn conv_transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
 
 pub(super) fn max_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let column_major = c.version >= 8 && c.flag("storage_order", false)?;
-    let (window, ceil_mode) = (window(c, c.version >= 10)?, c.version >= 10 && c.flag("ceil_mode", false)?);
+    let (window, ceil_mode) =
+        (window(c, c.version >= 10)?, c.version >= 10 && c.flag("ceil_mode", false)?);
     let operator = Operator::Pool { pooling: Pooling::Max { column_major }, window, ceil_mode };
     several(b.add_all(operator, &[Some(c.input(0)?)])?)
 }
 
 pub(super) fn average_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let count_padding = c.version >= 7 && c.flag("count_include_pad", false)?;
-    let (window, ceil_mode) = (window(c, c.version >= 19)?, c.version >= 10 && c.flag("ceil_mode", false)?);
-    let operator = Operator::Pool { pooling: Pooling::Average { count_padding }, window, ceil_mode };
+    let (window, ceil_mode) =
+        (window(c, c.version >= 19)?, c.version >= 10 && c.flag("ceil_mode", false)?);
+    let operator =
+        Operator::Pool { pooling: Pooling::Average { count_padding }, window, ceil_mode };
     one(b.add(operator, &[c.input(0)?])?)
 }
 
@@ -62,7 +72,8 @@ pub(super) fn lp_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         return stop("version 1 has a power that is no whole number, and is not supported");
     }
     let p = c.count("p", 2)?;
-    let (window, ceil_mode) = (window(c, c.version >= 18)?, c.version >= 18 && c.flag("ceil_mode", false)?);
+    let (window, ceil_mode) =
+        (window(c, c.version >= 18)?, c.version >= 18 && c.flag("ceil_mode", false)?);
     one(b.add(Operator::Pool { pooling: Pooling::Lp { p }, window, ceil_mode }, &[c.input(0)?])?)
 }
 
@@ -90,7 +101,9 @@ fn interpolation(mode: &str, a: f64, nearest: NearestMode) -> Step<Interpolation
         "nearest" => Ok(Interpolation::Nearest(nearest)),
         "linear" | "bilinear" => Ok(Interpolation::Linear),
         "cubic" => Ok(Interpolation::Cubic { a }),
-        other => stop(format!("attribute mode is '{other}', and has to be nearest, linear or cubic")),
+        other => {
+            stop(format!("attribute mode is '{other}', and has to be nearest, linear or cubic"))
+        }
     }
 }
 
@@ -138,7 +151,11 @@ pub(super) fn resize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         "align_corners" => Coordinates::AlignCorners,
         "asymmetric" => Coordinates::Asymmetric,
         "tf_crop_and_resize" => Coordinates::CropAndResize,
-        other => return stop(format!("attribute coordinate_transformation_mode is '{other}', which is not supported")),
+        other => {
+            return stop(format!(
+                "attribute coordinate_transformation_mode is '{other}', which is not supported"
+            ));
+        }
     };
     let (mut axes, mut antialias, mut policy) = (None, false, AspectPolicy::Stretch);
     if c.version >= 18 {
@@ -148,7 +165,11 @@ pub(super) fn resize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
             "stretch" => AspectPolicy::Stretch,
             "not_larger" => AspectPolicy::NotLarger,
             "not_smaller" => AspectPolicy::NotSmaller,
-            other => return stop(format!("attribute keep_aspect_ratio_policy is '{other}', which there is not")),
+            other => {
+                return stop(format!(
+                    "attribute keep_aspect_ratio_policy is '{other}', which there is not"
+                ));
+            }
         };
     }
     let exclude_outside = c.flag("exclude_outside", false)?;
@@ -158,26 +179,42 @@ pub(super) fn resize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         _ => Vec::new(),
     };
     // Files of version 11 give an empty tensor for what is not used.
-    let filled = |value: Option<pto_operators::ValueId>| value.filter(|value| b.ty(*value).elements() > 0);
+    let filled =
+        |value: Option<pto_operators::ValueId>| value.filter(|value| b.ty(*value).elements() > 0);
     let target = match (filled(c.optional(2)?), filled(c.optional(3)?)) {
         (Some(scales), None) => {
             let scales = b.doubles(scales, "input 2 (scales)")?;
             if coordinates == Coordinates::AlignCorners && axes.is_none() {
-                let is_whole = |(extent, scale): (&usize, &f64)| (*extent as f64 * scale).fract() == 0.0;
+                let is_whole =
+                    |(extent, scale): (&usize, &f64)| (*extent as f64 * scale).fract() == 0.0;
                 if !b.shape(x).iter().zip(&scales).all(is_whole) {
-                    return stop("align_corners with a scale that gives no whole extent means different things to different programs, and is not supported; give sizes");
+                    return stop(
+                        "align_corners with a scale that gives no whole extent means different things to different programs, and is not supported; give sizes",
+                    );
                 }
             }
             ResizeTarget::Scales(scales)
         }
         (None, Some(sizes)) => {
             let sizes = b.ints(sizes, "input 3 (sizes)")?;
-            let size = |size: &i64| usize::try_from(*size).or_else(|_| stop(format!("a size is {size}, and has to be 0 or more")));
+            let size = |size: &i64| {
+                usize::try_from(*size)
+                    .or_else(|_| stop(format!("a size is {size}, and has to be 0 or more")))
+            };
             ResizeTarget::Sizes { sizes: sizes.iter().map(size).collect::<Step<_>>()?, policy }
         }
         (Some(_), Some(_)) => return stop("both scales and sizes are given"),
         (None, None) => return stop("neither scales nor sizes are given"),
     };
-    let resize = Resize { interpolation, coordinates, target, axes, exclude_outside, antialias, extrapolation, regions };
+    let resize = Resize {
+        interpolation,
+        coordinates,
+        target,
+        axes,
+        exclude_outside,
+        antialias,
+        extrapolation,
+        regions,
+    };
     one(b.add(Operator::Resize(resize), &[x])?)
 }

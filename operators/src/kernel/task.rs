@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pto_abi::CoreKind;
 use pto_aicore_kernels::KernelFn;
-use pto_workload::program::{ProgramBody, GraphArgument, GraphTask, Program, Role};
+use pto_workload::program::{GraphArgument, GraphTask, Program, ProgramBody, Role};
 
 use super::memory::{In, Out};
 use super::{Failure, compute, work};

@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 use pto_workload::program::{
-    BlockShape, ProgramBody, GraphArgument, GraphTask, TensorLayout, Program, Role, TensorDescription,
+    BlockShape, GraphArgument, GraphTask, Program, ProgramBody, Role, TensorDescription,
+    TensorLayout,
 };
 
 use crate::dtype::DType;

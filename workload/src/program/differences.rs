@@ -1,7 +1,7 @@
 //! The differences between two programs.
 
 use super::block_shape::describe_block_shape;
-use super::content::{ProgramBody, Program};
+use super::content::{Program, ProgramBody};
 use super::description::TensorDescription;
 
 /// Something in which two programs differ.

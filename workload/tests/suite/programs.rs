@@ -6,8 +6,9 @@ use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use pto_workload::Workload;
 use pto_workload::plan::compile;
 use pto_workload::program::{
-    BlockShape, ProgramBody, Format, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, MemorySpace, Program,
-    ProgramError, Role, TensorDescription, TensorElement, differences, seal,
+    BlockShape, Format, GraphArgument, GraphTask, MemorySpace, OwnedPredicate, Program,
+    ProgramBody, ProgramError, Role, TensorDescription, TensorElement, TensorLayout, differences,
+    seal,
 };
 use pto_workload::tile::DType;
 

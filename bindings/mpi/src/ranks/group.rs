@@ -3,6 +3,6 @@
 pub(crate) use pto_host::graph::group::tag::{call, is_of_call};
 pub(crate) use pto_host::graph::group::transfer::{NO_SLOT, SIGNAL_SLOTS};
 pub(crate) use pto_host::group::{
-    CallLog, Completion, RankLocation, TransferSide, ByteRange, Transfer, TransferError, TransferKind, Transport,
-    transfer_words,
+    ByteRange, CallLog, Completion, RankLocation, Transfer, TransferError, TransferKind,
+    TransferSide, Transport, transfer_words,
 };

@@ -7,8 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ranks::exchange::{RankExchange, Numbers};
-use crate::ranks::group::{Completion, RankLocation, ByteRange, Transfer, TransferError, Transport};
+use crate::ranks::exchange::{Numbers, RankExchange};
+use crate::ranks::group::{
+    ByteRange, Completion, RankLocation, Transfer, TransferError, Transport,
+};
 use crate::ranks::idle::{backoff, pause};
 use crate::ranks::launcher;
 use crate::ranks::processes::ProcessId;

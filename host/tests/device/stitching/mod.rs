@@ -19,9 +19,9 @@ use pto_host::stitch::{
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    BlockShape, ProgramBody, BuilderReference, Format, GraphArgument, GraphTask, TensorLayout, NativeKernel,
-    NativeKernels, NativeObject, OwnedPredicate, MemorySpace, Program, Role, TensorDescription,
-    TensorElement,
+    BlockShape, BuilderReference, Format, GraphArgument, GraphTask, MemorySpace, NativeKernel,
+    NativeKernels, NativeObject, OwnedPredicate, Program, ProgramBody, Role, TensorDescription,
+    TensorElement, TensorLayout,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{Device, DeviceOptions, Error, Hosting, Kernel, func};

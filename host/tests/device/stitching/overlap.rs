@@ -9,8 +9,8 @@ use pto_host::session::SessionOptions;
 use pto_host::stitch::{HostTensor, Inputs, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::program::{
-    BlockShape, ProgramBody, BuilderReference, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, Program,
-    Role, TensorDescription, TensorElement,
+    BlockShape, BuilderReference, GraphArgument, GraphTask, OwnedPredicate, Program, ProgramBody,
+    Role, TensorDescription, TensorElement, TensorLayout,
 };
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, func};
 

@@ -10,8 +10,8 @@ use pto_check::{
 };
 use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
-    BlockShape, ProgramBody, GraphArgument, GraphTask, TensorLayout, OwnedPredicate, Program, Role,
-    TensorDescription, TensorElement,
+    BlockShape, GraphArgument, GraphTask, OwnedPredicate, Program, ProgramBody, Role,
+    TensorDescription, TensorElement, TensorLayout,
 };
 use pto_host::workloads::tile::DType;
 

@@ -2,7 +2,7 @@
 
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{
-    ProgramBody, GraphTask, TensorLayout, NativeKernel, NativeObject, Program, TensorDescription,
+    GraphTask, NativeKernel, NativeObject, Program, ProgramBody, TensorDescription, TensorLayout,
     describe_block_shape,
 };
 use serde_json::{Value, json};

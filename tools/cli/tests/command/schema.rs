@@ -59,8 +59,9 @@ pub(crate) fn answers(kind: &str, args: &[&str]) -> Value {
 
 /// The output of a command is of this kind, and has the code that it has exited with.
 pub(crate) fn conforms(kind: &str, args: &[&str], printed: &Answer) -> Value {
-    let schema: Value = serde_json::from_str(include_str!("../../../../docs/reference/json-schema.json"))
-        .expect("the schema is JSON");
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/reference/json-schema.json"))
+            .expect("the schema is JSON");
     let value: Value = serde_json::from_str(&printed.stdout)
         .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", printed.stdout, printed.stderr));
     let schema = schema["$defs"].get(kind).expect("the schema has this kind");

@@ -103,7 +103,11 @@ mod tests {
     #[test]
     fn what_is_written_is_current_until_it_is_changed() {
         let copy = SourceCopy::new("stale");
-        assert!(check(&copy.0).unwrap_err().contains("docs/reference/abi.md, bindings/include/pto_abi.h"));
+        assert!(
+            check(&copy.0)
+                .unwrap_err()
+                .contains("docs/reference/abi.md, bindings/include/pto_abi.h")
+        );
         write(&copy.0).unwrap();
         check(&copy.0).unwrap();
         let header = copy.0.join("bindings/include/pto_abi.h");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pto_host::abi::GmAddr;
 
 use super::{Numbers, RankExchange};
-use crate::ranks::group::{Completion, ByteRange, Transfer, TransferError, TransferKind};
+use crate::ranks::group::{ByteRange, Completion, Transfer, TransferError, TransferKind};
 use crate::ranks::processes::ProcessId;
 use crate::ranks::testing::{LocalWire, wires};
 

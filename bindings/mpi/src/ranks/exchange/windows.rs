@@ -31,7 +31,12 @@ impl Windows {
     }
 
     /// A part of a window, where all of it lies inside.
-    pub(crate) fn part(&self, window: u32, offset: u64, bytes: u64) -> Result<ByteRange, WindowError> {
+    pub(crate) fn part(
+        &self,
+        window: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<ByteRange, WindowError> {
         let whole = self.0.get(&window).ok_or(WindowError::NoWindow)?;
         whole.part(offset, bytes).ok_or(WindowError::OutOfWindow)
     }
