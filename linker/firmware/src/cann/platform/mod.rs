@@ -11,6 +11,7 @@
 //! ahead:  as stage, for a task that is not ready; then DATA_MAIN_BASE = id when it is
 //! poll:   COND, dsb ld <--------------------------- COND = FINISHED | id
 //! stop:   DATA_MAIN_BASE = exit ------------------> COND = exited, the loop returns
+//!         (exit again until then, as for the greeting)
 //! stopped: FAST_PATH_ENABLE = close
 //! ```
 //! Bring-up goes through the lines in GM, because a core says there who it is. The lines' doorbell, control and
@@ -219,7 +220,12 @@ impl<'a> Platform for RegisterPlatform<'a> {
 
     fn stopped(&mut self, core: usize) -> bool {
         let Some(core) = self.cores.get_mut(core) else { return true };
-        core.registers.status() == STATUS_EXITED
+        let is_gone = core.registers.status() == STATUS_EXITED;
+        if !is_gone {
+            // As in `answer`: a launch that comes after the signal has taken it away.
+            core.registers.ring(DOORBELL_EXIT);
+        }
+        is_gone
     }
 
     #[inline]
