@@ -163,7 +163,8 @@ fn weights<'c>(
     if weights.rank() != x.rank() {
         return Err(check.wrong(1, format!("is {weights}, and x is {x}; give as many dimensions")));
     }
-    if groups == 0 || x.shape[1] % groups != 0 || weights.shape[0] % groups != 0 {
+    if groups == 0 || !x.shape[1].is_multiple_of(groups) || !weights.shape[0].is_multiple_of(groups)
+    {
         return Err(check.attribute(
             "groups",
             format!(

@@ -242,19 +242,9 @@ macro_rules! float {
         pub(crate) mod $name {
             use super::{Activation, Binary, Unary, map, map2, math};
 
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::allow_attributes,
-                reason = "rounded once, from f64"
-            )]
-            #[allow(
-                clippy::unnecessary_cast,
-                trivial_numeric_casts,
-                reason = "of f64 there is nothing to convert"
-            )]
             #[inline(always)]
             fn rounded(x: f64) -> $F {
-                x as $F
+                crate::element::Element::from_f64(x)
             }
 
             /// A unary function that gives floats.

@@ -196,8 +196,7 @@ pub(crate) fn one_hot(
             let place = units.0 + number;
             let (column, hot, outer) = (place % inner, place / inner % depth, place / inner / depth);
             let index = with_type!(indices.ty.dtype, I => {
-                let index = indices.elements::<I>()[outer * inner + column];
-                if I::DTYPE.is_float() { index.to_f64().round_ties_even() as i128 } else { index.to_i128() }
+                indices.elements::<I>()[outer * inner + column].to_i128()
             });
             let index = if index < 0 { index + depth as i128 } else { index };
             *to = pair[usize::from(index == hot as i128)];

@@ -37,6 +37,81 @@ fn taps(geometry: &Geometry, dim: usize, index: usize) -> Taps {
     Taps { first, from, to, padded }
 }
 
+/// One or two spatial dimensions, without positions, in whole rows. Numbers that `f64` holds exactly.
+fn rows<T: Element>(
+    pooling: &Pooling,
+    geometry: &Geometry,
+    values: &[T],
+    output: &mut Out<'_>,
+    units: (usize, usize),
+) {
+    let rank = geometry.input.len();
+    let (height, width) =
+        if rank == 1 { (1, geometry.input[0]) } else { (geometry.input[0], geometry.input[1]) };
+    let (out_height, out_width) = if rank == 1 {
+        (1, geometry.spatial[0])
+    } else {
+        (geometry.spatial[0], geometry.spatial[1])
+    };
+    let of_lines: Vec<Taps> = match rank {
+        1 => vec![Taps { first: 0, from: 0, to: 1, padded: 1 }],
+        _ => (0..out_height).map(|line| taps(geometry, 0, line)).collect(),
+    };
+    let (line_step, last) = if rank == 1 { (1, 0) } else { (geometry.dilations[0], 1) };
+    let of_columns: Vec<Taps> = (0..out_width).map(|column| taps(geometry, last, column)).collect();
+    // For each tap the columns whose window meets the input there, and where the first one meets it.
+    let columns: Vec<(usize, usize, usize)> = (0..geometry.kernel[last])
+        .map(|tap| {
+            let meets = |taps: &Taps| (taps.from..taps.to).contains(&tap);
+            let from = of_columns.iter().position(meets).unwrap_or(out_width);
+            let to = of_columns.iter().rposition(meets).map_or(from, |column| column + 1);
+            let place = of_columns.get(from).map_or(0, |taps| {
+                taps.first + (tap * geometry.dilations[last]).cast_signed() as i64
+            });
+            (from, to, usize::try_from(place).unwrap_or(0))
+        })
+        .collect();
+    let stride = geometry.strides[last];
+    let start = if matches!(pooling, Pooling::Max { .. }) { f64::NEG_INFINITY } else { 0.0 };
+    let mut sums = vec![start; out_width];
+    for line in units.0 * out_height..(units.0 + units.1) * out_height {
+        let (unit, line_taps) = (line / out_height, &of_lines[line % out_height]);
+        sums.fill(start);
+        for tap in line_taps.from..line_taps.to {
+            let place = line_taps.first + (tap * line_step).cast_signed() as i64;
+            let row = (unit * height + usize::try_from(place).unwrap_or(0)) * width;
+            let row = &values[row..row + width];
+            for (from, to, first) in &columns {
+                let pairs = sums[*from..*to]
+                    .iter_mut()
+                    .zip(row[*first..].iter().step_by(stride).map(|x| x.to_f64()));
+                match pooling {
+                    Pooling::Max { .. } => pairs
+                        .for_each(|(sum, x)| *sum = if x > *sum || x.is_nan() { x } else { *sum }),
+                    Pooling::Average { .. } => pairs.for_each(|(sum, x)| *sum += x),
+                    Pooling::Lp { p: 1 } => pairs.for_each(|(sum, x)| *sum += x.abs()),
+                    Pooling::Lp { p: 2 } => pairs.for_each(|(sum, x)| *sum += x * x),
+                    Pooling::Lp { p } => pairs.for_each(|(sum, x)| *sum += x.abs().powf(*p as f64)),
+                }
+            }
+        }
+        let to = output.elements::<T>(line * out_width, out_width);
+        for ((to, sum), taps) in to.iter_mut().zip(&sums).zip(&of_columns) {
+            *to = T::from_f64(match pooling {
+                Pooling::Max { .. } | Pooling::Lp { p: 1 } => *sum,
+                Pooling::Average { count_padding: true } => {
+                    sum / (line_taps.padded * taps.padded) as f64
+                }
+                Pooling::Average { .. } => {
+                    sum / ((line_taps.to - line_taps.from) * (taps.to - taps.from)) as f64
+                }
+                Pooling::Lp { p: 2 } => sum.sqrt(),
+                Pooling::Lp { p } => sum.powf(1.0 / *p as f64),
+            });
+        }
+    }
+}
+
 fn typed<T: Element>(
     pooling: &Pooling,
     geometry: &Geometry,
@@ -57,6 +132,10 @@ fn typed<T: Element>(
         .map(|dim| (0..geometry.spatial[dim]).map(|index| taps(geometry, dim, index)).collect())
         .collect();
     let is_float = T::DTYPE.is_float();
+    let is_exact = !matches!(T::DTYPE, crate::DType::I64 | crate::DType::U64);
+    if let ([output], true) = (&mut *outputs, is_exact && (1..=2).contains(&rank)) {
+        return rows(pooling, geometry, values, output, units);
+    }
     for unit in units.0..units.0 + units.1 {
         let from = &values[unit * plane..(unit + 1) * plane];
         for pixel in 0..pixels {

@@ -41,9 +41,9 @@ pub(crate) fn run(
             let x = if normal {
                 let radius = (-2.0 * (1.0 - a).ln()).sqrt();
                 let (sin, cos) = (std::f64::consts::TAU * b).sin_cos();
-                first + second * radius * if place % 2 == 0 { cos } else { sin }
+                first + second * radius * if place.is_multiple_of(2) { cos } else { sin }
             } else {
-                let x = if place % 2 == 0 { a } else { b };
+                let x = if place.is_multiple_of(2) { a } else { b };
                 // Rounding must not reach the upper limit.
                 let y = T::from_f64(first + (second - first) * x).to_f64();
                 if y >= second && second > first { first } else { y }

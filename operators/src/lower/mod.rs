@@ -137,6 +137,9 @@ pub(crate) struct Location {
     offset: u64,
 }
 
+/// Inputs and outputs of an operator, where they are.
+type Tensors<'t> = (&'t [Option<(Location, &'t TensorType)>], &'t [(Location, &'t TensorType)]);
+
 /// The tensors that every program has, in front of inputs and outputs.
 const OF_DESCRIPTIONS: usize = 0;
 const OF_STATUS: usize = 1;
@@ -408,7 +411,7 @@ impl<'g> Lowering<'g> {
     fn add_tasks(
         &mut self,
         operator: &Operator,
-        (ins, outs): (&[Option<(Location, &TensorType)>], &[(Location, &TensorType)]),
+        (ins, outs): Tensors<'_>,
         (node, name): (Option<usize>, Option<(&str, usize)>),
     ) -> Result<(), OperatorError> {
         let types: Vec<_> = ins.iter().map(|input| input.map(|(_, ty)| ty)).collect();
@@ -598,11 +601,7 @@ fn split(work: &Work, options: &LowerOptions) -> Vec<(usize, usize)> {
 }
 
 /// The bytes that a task touches.
-fn accesses(
-    work: &Work,
-    units: (usize, usize),
-    (ins, outs): (&[Option<(Location, &TensorType)>], &[(Location, &TensorType)]),
-) -> Vec<Access> {
+fn accesses(work: &Work, units: (usize, usize), (ins, outs): Tensors<'_>) -> Vec<Access> {
     let access =
         |(location, ty): (Location, &TensorType), reach: &crate::kernel::Reach, writes: bool| {
             let (from, to) = reach.of(units, ty.elements());

@@ -1,5 +1,11 @@
 //! Every operator once more, naively: one element after another, in `f64`, by indices.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of tests are small"
+)]
+
 use pto_operators::{
     Activation, Binary, Coordinates, DepthOrder, Epilogue, Interpolation, Nary, NearestMode,
     Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget, ScatterReduction, Unary,

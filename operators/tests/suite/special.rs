@@ -1,5 +1,7 @@
 //! Numbers at the edges: NaN, infinities, integers that wrap, halves, nothing at all.
 
+#![expect(clippy::cast_possible_truncation, reason = "numbers of tests are small")]
+
 use half::{bf16, f16};
 use pto_operators::{
     Activation, Binary, DType, Element, Function, Operator, Reduction, Step, Tensor, Unary,
@@ -256,4 +258,26 @@ fn random_numbers_depend_on_seed_and_place_alone() {
     let mean = normal.iter().sum::<f64>() / 1e5;
     let variance = normal.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 1e5;
     assert!((mean - 3.0).abs() < 0.05 && (variance - 4.0).abs() < 0.1, "{mean} {variance}");
+}
+
+/// Without its positions a largest element is found in another way.
+#[test]
+fn a_maximum_is_the_same_without_its_position() {
+    let (mut found, mut seed) = (0, 16);
+    while found < 60 && seed < 20_000 {
+        seed += 20;
+        let (operator, inputs) = crate::random::case(seed);
+        if !matches!(operator, Operator::Pool { pooling: pto_operators::Pooling::Max { .. }, .. }) {
+            continue;
+        }
+        found += 1;
+        let given: Vec<_> = inputs.iter().map(Option::as_ref).collect();
+        let all = operator.evaluate(&given).unwrap();
+        let mut first = [Tensor::zeros(all[0].ty().clone())];
+        let types: Vec<_> = inputs.iter().map(|input| input.as_ref().map(Tensor::ty)).collect();
+        let units = operator.work(&types, &[all[0].ty().clone()]).unwrap().units;
+        operator.evaluate_units(&given, &mut first, (0, units)).unwrap();
+        assert_eq!(first[0], all[0], "seed {seed}: {operator:?}");
+    }
+    assert_eq!(found, 60, "cases with a maximum");
 }
