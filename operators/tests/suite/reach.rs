@@ -57,6 +57,7 @@ fn cases() -> Vec<(Operator, Vec<Tensor>)> {
         (reduce(&[0], true), vec![f(&[4, 3])]),
         (reduce(&[-1], false), vec![f(&[4, 3, 2])]),
         (reduce(&[0, 2], true), vec![f(&[1, 3, 4])]),
+        (reduce(&[0, 2], false), vec![f(&[2, 3, 4])]),
         (
             Operator::ArgReduce { largest: true, axis: 1, keep_dims: false, select_last: false },
             vec![f(&[4, 3, 3])],

@@ -198,10 +198,10 @@ pub(crate) fn reference(
             let value = given(1).map_or(0.0, |value| value.data[0]);
             one(&mut |at| {
                 let mut index = Vec::new();
-                for dim in 0..rank {
+                for (dim, at) in at.iter().enumerate() {
                     let begin =
                         axes.iter().position(|axis| *axis == dim).map_or(0, |number| pads[number]);
-                    let mut place = at[dim] as i64 - begin;
+                    let mut place = *at as i64 - begin;
                     let extent = x.shape[dim] as i64;
                     while !(0..extent).contains(&place) {
                         place = match mode {
@@ -849,6 +849,9 @@ fn pool(pooling: &Pooling, window: &Window, x: &Array, shape: &[usize]) -> Vec<A
     all
 }
 
+/// Positions in a dimension, with their weights.
+type Weights = Vec<(usize, f64)>;
+
 fn resize(resize: &Resize, x: &Array, shape: &[usize]) -> Vec<Array> {
     let rank = shape.len();
     let axes: Vec<usize> = resize.axes.as_ref().map_or((0..rank).collect(), |axes| {
@@ -856,7 +859,7 @@ fn resize(resize: &Resize, x: &Array, shape: &[usize]) -> Vec<Array> {
             .map(|axis| if *axis < 0 { (*axis + rank as i64) as usize } else { *axis as usize })
             .collect()
     });
-    let taps: Vec<Vec<Option<Vec<(usize, f64)>>>> = (0..rank)
+    let taps: Vec<Vec<Option<Weights>>> = (0..rank)
         .map(|dim| {
             let (input, output) = (x.shape[dim] as f64, shape[dim] as f64);
             let number = axes.iter().position(|axis| *axis == dim);
@@ -1081,7 +1084,7 @@ fn unary(f: Unary, x: f64) -> f64 {
             0.5 * x
                 * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh())
         }
-        Unary::HardSwish => x * (x / 6.0 + 0.5).min(1.0).max(0.0),
+        Unary::HardSwish => x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
         Unary::Mish => x * (1.0 + x.exp()).ln().tanh(),
         Unary::Not => f64::from(u8::from(x == 0.0)),
         Unary::BitwiseNot => -1.0 - x,
@@ -1113,7 +1116,7 @@ fn activation(f: &Activation, x: f64) -> f64 {
             }
         }
         Activation::Celu { alpha } => x.max(0.0) + (alpha * ((x / alpha).exp() - 1.0)).min(0.0),
-        Activation::HardSigmoid { alpha, beta } => (alpha * x + beta).min(1.0).max(0.0),
+        Activation::HardSigmoid { alpha, beta } => (alpha * x + beta).clamp(0.0, 1.0),
         Activation::ThresholdedRelu { alpha } => {
             if x > alpha {
                 x
