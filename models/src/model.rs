@@ -265,7 +265,10 @@ fn input_of(info: &ValueInfoProto) -> Result<ModelInput, String> {
         Some(DimensionValue::Value(extent)) => {
             usize::try_from(*extent).map_or(Extent::Any, Extent::Fixed)
         }
-        Some(DimensionValue::Param(name)) if !name.is_empty() => Extent::Named(name.clone()),
+        // Some writers call every extent that they do not know "?".
+        Some(DimensionValue::Param(name)) if !matches!(name.as_str(), "" | "?") => {
+            Extent::Named(name.clone())
+        }
         _ => Extent::Any,
     };
     let shape = tensor.shape.as_ref().map(|shape| shape.dim.iter().map(extent).collect());

@@ -77,7 +77,7 @@ pub fn tensor_of(proto: TensorProto, folder: Option<&Path>) -> Result<Tensor, St
     };
     let shape = proto.dims.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
     let ty = TensorType::new(dtype, &shape);
-    if ty.bytes() > MAX_BYTES {
+    if ty.bytes() > MAX_BYTES || crate::has_large_extents(&shape) {
         return Err(format!("{ty} has more bytes than the {MAX_BYTES} that a tensor may have"));
     }
     let bytes = if proto.data_location == 1 {

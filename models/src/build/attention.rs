@@ -151,6 +151,9 @@ fn bias(
     let (left, right) = (options.left, options.right);
     if options.causal || left >= 0 || right >= 0 {
         // Whether a query at i sees a key at j depends on j - i - offset.
+        if queries.saturating_mul(keys) > 1 << 26 {
+            return stop(format!("a mask of {queries} queries and {keys} keys is too large"));
+        }
         let mut distances = Vec::new();
         for query in 0..queries {
             for key in 0..keys {

@@ -286,6 +286,9 @@ pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<S
     let extent = b.shape(x)[axis];
     let mut keep = c.flag("keepdims", true)?;
     let sizes: Vec<usize> = match c.optional(1)? {
+        None if extent > 65_536 => {
+            return stop(format!("a sequence of {extent} elements is too long"));
+        }
         None => vec![1; extent],
         Some(split) => {
             keep = true;
@@ -297,6 +300,9 @@ pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<S
             let sizes = sizes.collect::<Step<Vec<usize>>>()?;
             match sizes[..] {
                 [0] if is_scalar => return stop("parts have the extent 0"),
+                [size] if is_scalar && extent / size > 65_536 => {
+                    return stop("the sequence is too long");
+                }
                 [size] if is_scalar => (0..extent.div_ceil(size))
                     .map(|part| (extent - part * size).min(size))
                     .collect(),

@@ -90,8 +90,17 @@ impl From<pto_operators::OperatorError> for Stop {
 /// What comes of an attempt.
 type Step<T> = Result<T, Stop>;
 
-/// Constants above this size are not made of smaller ones while a model is built.
-const MAX_FOLDED_BYTES: usize = 1 << 30;
+/// A constant above this size is not computed while a model is built.
+const MAX_FOLDED_BYTES: usize = 1 << 28;
+
+/// Bytes of all constants that a build computes, at most.
+const MAX_ALL_FOLDED_BYTES: usize = 1 << 31;
+
+/// Nodes that a build translates at most, each turn of a loop counted.
+const MAX_STEPS: usize = 500_000;
+
+/// The product of all extents that are not 0, at most: no part of it leaves 64 bits.
+const MAX_EXTENTS: usize = 1 << 45;
 
 /// Nodes that a build makes at most: loops are unrolled.
 const MAX_NODES: usize = 200_000;
@@ -185,6 +194,10 @@ impl Model {
         inputs
             .map(|(input, found)| {
                 let shape = found.map_or_else(|| declared(input, &symbols), Ok)?;
+                if has_large_extents(&shape) {
+                    let reason = format!("its extents {shape:?} are too large");
+                    return Err(ModelError::Input { input: input.name.clone(), reason });
+                }
                 Ok(TensorType::new(input.dtype, &shape))
             })
             .collect()
@@ -223,6 +236,8 @@ struct Builder<'m> {
     inputs: HashMap<ValueId, String>,
     problems: Vec<Problem>,
     notes: Vec<String>,
+    steps: usize,
+    folded_bytes: usize,
     /// The node that is translated.
     current: String,
     /// The branches and turns that are open, for the names of nodes.
@@ -241,6 +256,8 @@ impl<'m> Builder<'m> {
             inputs: HashMap::new(),
             problems: Vec::new(),
             notes: Vec::new(),
+            steps: 0,
+            folded_bytes: 0,
             current: String::new(),
             path: String::new(),
         }
@@ -475,8 +492,11 @@ impl<'m> Builder<'m> {
         if inputs.iter().any(|slot| matches!(slot, Some(Slot::Failed))) {
             return Err(Stop::Failed);
         }
-        if self.graph.nodes().len() > MAX_NODES {
-            return stop(format!("the model becomes more than {MAX_NODES} operators"));
+        self.steps += 1;
+        if self.graph.nodes().len() > MAX_NODES || self.steps > MAX_STEPS {
+            return stop(format!(
+                "the model becomes more than {MAX_NODES} operators, or has more than {MAX_STEPS} nodes with all turns of its loops"
+            ));
         }
         let call = Call::new(node, self.version_of(""), inputs);
         let slots = translator(self, &call)?;
@@ -500,6 +520,11 @@ impl<'m> Builder<'m> {
             inputs.iter().map(|value| value.map(|value| self.graph.given(value))).collect();
         let types = operator.infer(&given)?;
         let bytes = types.iter().fold(0, |sum: usize, ty| sum.saturating_add(ty.bytes()));
+        if let Some(ty) = types.iter().find(|ty| has_large_extents(&ty.shape)) {
+            return stop(format!("the result is {ty}, and its extents are too large"));
+        }
+        let has_room = bytes <= MAX_FOLDED_BYTES
+            && self.folded_bytes.saturating_add(bytes) <= MAX_ALL_FOLDED_BYTES;
         // A tensor without elements is known, too.
         let known = |value: ValueId| {
             let ty = &self.graph.value(value).ty;
@@ -510,14 +535,16 @@ impl<'m> Builder<'m> {
         let is_known = |value: &Option<ValueId>| {
             value.is_none_or(|value| self.tensor(value).is_some() || self.ty(value).elements() == 0)
         };
-        let is_folded = has_inputs && inputs.iter().all(is_known) && bytes <= MAX_FOLDED_BYTES;
+        let is_folded = has_inputs && inputs.iter().all(is_known) && has_room;
         if is_folded {
             let tensors: Vec<_> = inputs.iter().map(|value| value.and_then(known)).collect();
             let tensors: Vec<_> = tensors.iter().map(Option::as_ref).collect();
             let results = operator.evaluate(&tensors)?;
+            self.folded_bytes += bytes;
             return Ok(results.into_iter().map(|tensor| self.constant(tensor)).collect());
         }
-        if of_types && bytes <= MAX_FOLDED_BYTES {
+        if of_types && has_room {
+            self.folded_bytes += bytes;
             let results = self.of_type(&operator, inputs)?;
             return Ok(results.into_iter().map(|tensor| self.constant(tensor)).collect());
         }
@@ -778,6 +805,15 @@ impl<'m> Builder<'m> {
             tensor.ok_or_else(|| Stop::Reason(format!("no tensor has the extents {shape:?}")))?;
         self.cast(value, dtype)
     }
+}
+
+/// Whether extents are too large to be multiplied, even if one of them is 0.
+pub(crate) fn has_large_extents(shape: &[usize]) -> bool {
+    let product = shape
+        .iter()
+        .filter(|extent| **extent > 0)
+        .try_fold(1_usize, |product, extent| product.checked_mul(*extent));
+    product.is_none_or(|product| product > MAX_EXTENTS)
 }
 
 /// A scalar of this type.

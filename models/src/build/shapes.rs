@@ -101,6 +101,9 @@ pub(super) fn split(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
             if parts == 0 {
                 return stop("there are no parts");
             }
+            if parts > 65_536 {
+                return stop(format!("{parts} parts are too many"));
+            }
             if c.version < 18 && extent % parts != 0 {
                 return stop(format!("{extent} elements are no {parts} equal parts"));
             }
@@ -342,6 +345,9 @@ pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         Some(axis) => b.axis(axis, shape.len())?,
         None => 0,
     };
+    if tensor.ty().elements() > 1 << 14 {
+        return stop(format!("input 0 is {}, and 16,384 elements are the limit", tensor.ty()));
+    }
     // Slices of the axis, each as one row.
     let (rows, dims) = match axis {
         None => (

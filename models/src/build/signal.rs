@@ -13,6 +13,9 @@ pub(super) fn window(b: &mut Builder<'_>, c: &Call<'_>, of: fn(f64) -> f64) -> S
     let size = b.int(c.input(0)?, "input 0 (size)")?;
     let size = usize::try_from(size)
         .or_else(|_| stop(format!("size is {size}, and has to be 0 or more")))?;
+    if size > 1 << 26 {
+        return stop(format!("a window of {size} elements is too large"));
+    }
     let is_periodic = c.flag("periodic", true)?;
     let dtype = dtype_of(c.int("output_datatype", 1)?).or_else(stop)?;
     let steps = if is_periodic { size } else { size.saturating_sub(1) };
@@ -85,7 +88,7 @@ pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     // The axis comes last.
     let mut order: Vec<usize> = (0..rank - 1).filter(|at| *at != axis).collect();
     order.push(axis);
-    let mut side = |b: &mut Builder<'_>, at: usize| -> Step<ValueId> {
+    let side = |b: &mut Builder<'_>, at: usize| -> Step<ValueId> {
         let part = b.part(x, rank - 1, at, at + 1)?;
         let part = b.add(Operator::Squeeze { axes: Some(vec![rank as i64 - 1]) }, &[part])?;
         let part = b.part(part, axis, 0, read)?;
@@ -261,9 +264,13 @@ pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let (strides, dilations, pads) =
         (list("strides", 1, dims)?, list("dilations", 1, dims)?, list("pads", 0, 2 * dims)?);
     let [batch, rows, _] = b.shape(x)[..] else { return stop("input 0 has to have 3 dimensions") };
-    let each: usize = block.iter().product();
+    let each: usize = pto_operators::elements(&block);
     if block.len() != dims || each == 0 || rows % each != 0 || strides.contains(&0) {
         return stop("the blocks do not fit the patches");
+    }
+    let all = [&image, &block, &strides, &dilations, &pads];
+    if each > 1 << 12 || all.iter().any(|list| list.iter().any(|one| *one > 1 << 30)) {
+        return stop("blocks have more than 4096 elements, or a number is above 2^30");
     }
     let channels = rows / each;
     let mut places = Vec::new();
@@ -314,6 +321,9 @@ pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     if shape.len() != dims + 2 || strides.len() != dims || pads.len() != 2 * dims {
         return stop("kernel_shape, strides and pads do not fit the input");
     }
+    if [&kernel, &strides, &pads].iter().any(|list| list.iter().any(|one| *one > 1 << 15)) {
+        return stop("a number of kernel_shape, strides or pads is above 2^15");
+    }
     let mut made = shape[..2].to_vec();
     for at in 0..dims {
         let full = (shape[at + 2].max(1) - 1) * strides[at] + kernel[at];
@@ -322,7 +332,7 @@ pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         };
         made.push(extent);
     }
-    let all: usize = made.iter().product();
+    let all: usize = pto_operators::elements(&made);
     let zeros = b.filled(b.dtype(x), &[all], 0.0)?;
     let count = b.ty(x).elements();
     let (x, indices) = (b.reshape(x, &[count])?, b.reshape(indices, &[count])?);

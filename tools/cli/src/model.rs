@@ -298,7 +298,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .iter()
         .filter_map(|(name, tensor)| Some((name.clone(), shown(tensor)?)))
         .collect();
-    let summary = RunSummary {
+    let told = Told {
         program: ready.built.graph.name().to_owned(),
         loops: u64::from(args.rounds),
         given,
@@ -385,7 +385,7 @@ fn predict(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Prediction,
     let machine =
         Wanted::Simulator(DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting });
     let mut device = machine.open(None)?;
-    KernelSet::default().register(&mut device)?;
+    Kernels::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| machine.session_aicpu()),
         ..RunOptions::default()
@@ -491,7 +491,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let as_json = || {
         json!({
             "model": ready.built.graph.name(),
-            "facts": facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone().into())).collect::<serde_json::Map<_, _>>(),
+            "facts": facts.iter().map(|(name, text)| json!({ "name": name, "text": text })).collect::<Vec<_>>(),
             "inputs": ready.lowered.inputs.iter().map(typed).collect::<BTreeMap<_, _>>(),
             "outputs": ready.lowered.outputs.iter().map(typed).collect::<BTreeMap<_, _>>(),
         })

@@ -158,7 +158,7 @@ fn as_json(summary: &RunSummary) -> Value {
     json!({
         "program": summary.program,
         "loops": summary.loops,
-        "facts": summary.facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone().into())).collect::<Map<_, _>>(),
+        "facts": summary.facts.iter().map(|(name, text)| json!({ "name": name, "text": text })).collect::<Vec<_>>(),
         "outputs": summary.outputs.iter().map(output).collect::<Vec<_>>(),
         "compared": summary.judged.iter().map(judged).collect::<Vec<_>>(),
         "counters": counters,
