@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_host::Session;
 use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher};
-use pto_host::workloads::program::Layout;
+use pto_host::workloads::program::TensorLayout;
 use pto_operators::{LowerOptions, Lowered, STATUS, Status, Tensor, TensorType, ValueId};
 
 use crate::build::Built;

@@ -541,8 +541,9 @@ fn every_way_to_write_elements_is_read() {
 /// The page lists the types of nodes: it cannot name one that is not here, or miss one that is.
 #[test]
 fn the_page_names_every_type_of_node() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/models.md"))
-        .expect("the page");
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/how-to/models.md"))
+            .expect("the page");
     let (_, rest) = page.split_once("<!-- the types of nodes -->").expect("the list begins");
     let (list, _) = rest.split_once("<!-- end -->").expect("the list ends");
     let listed: Vec<_> = list

@@ -298,7 +298,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .iter()
         .filter_map(|(name, tensor)| Some((name.clone(), shown(tensor)?)))
         .collect();
-    let told = Told {
+    let summary = RunSummary {
         program: ready.built.graph.name().to_owned(),
         loops: u64::from(args.rounds),
         given,
@@ -385,7 +385,7 @@ fn predict(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Prediction,
     let machine =
         Wanted::Simulator(DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting });
     let mut device = machine.open(None)?;
-    Kernels::default().register(&mut device)?;
+    KernelSet::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| machine.session_aicpu()),
         ..RunOptions::default()
