@@ -53,12 +53,6 @@ pub(crate) fn dtype_of(number: i64) -> Result<DType, String> {
     }
 }
 
-/// The number of an element type in ONNX.
-pub(crate) fn number_of(dtype: DType) -> i64 {
-    let at = TYPES.iter().position(|(_, known)| *known == Some(dtype));
-    at.and_then(|at| i64::try_from(at).ok()).unwrap_or(0)
-}
-
 /// The largest tensor that a file is read for.
 const MAX_BYTES: usize = 1 << 40;
 

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use half::{bf16, f16};
 use pto_operators::{
-    Activation, Binary, DType, Element, Operator, OperatorGraph, Reduction, Tensor, TensorType,
+    Activation, Binary, DType, Operator, OperatorGraph, Reduction, Tensor, TensorType,
     Unary, ValueId, elements,
 };
 
@@ -838,17 +838,6 @@ fn scalar_of(dtype: DType, value: f64) -> Tensor {
         DType::U32 => Tensor::scalar(value as u32),
         DType::U64 => Tensor::scalar(value as u64),
     }
-}
-
-/// The elements of a tensor, of a type that the caller knows.
-fn elements_of<T: Element>(tensor: &Tensor) -> Step<Vec<T>> {
-    tensor.to_elements().ok_or_else(|| {
-        Stop::Reason(format!(
-            "elements of type {} are given, and {} are wanted",
-            tensor.dtype(),
-            T::DTYPE
-        ))
-    })
 }
 
 /// One value.
