@@ -72,7 +72,7 @@ impl<'a> BlockShape<'a> {
         self.is_transfer
     }
 
-    /// Kernels that run on vector cores beside the task's own one.
+    /// Kernels that run on vector cores in addition to the task's own kernel.
     #[must_use]
     pub const fn vectors(&self) -> &'a [FuncId] {
         self.vectors
@@ -102,7 +102,7 @@ impl<'a> BlockShape<'a> {
         self.start
     }
 
-    /// The same, done by the transfer engine.
+    /// Lets the transfer engine do the task.
     #[must_use]
     pub(crate) const fn with_transfer(mut self) -> Self {
         self.is_transfer = true;
@@ -110,7 +110,7 @@ impl<'a> BlockShape<'a> {
         self
     }
 
-    /// The same, with kernels on vector cores beside the task's own one.
+    /// Adds kernels that run on vector cores in addition to the task's own kernel.
     #[must_use]
     #[inline]
     pub(crate) const fn with_vectors(mut self, vectors: &'a [FuncId]) -> Self {
@@ -119,7 +119,7 @@ impl<'a> BlockShape<'a> {
         self
     }
 
-    /// The same, with so many blocks.
+    /// Sets the number of blocks.
     #[must_use]
     #[inline]
     pub(crate) const fn with_blocks(mut self, blocks: u32) -> Self {
@@ -128,7 +128,7 @@ impl<'a> BlockShape<'a> {
         self
     }
 
-    /// The same, with all blocks started at once.
+    /// Starts all blocks at once.
     #[must_use]
     #[inline]
     pub(crate) const fn with_sync_start(mut self) -> Self {
@@ -137,7 +137,7 @@ impl<'a> BlockShape<'a> {
         self
     }
 
-    /// The same, if `predicate` is true.
+    /// Executes the task only if `predicate` is true.
     #[must_use]
     #[inline]
     pub(crate) const fn with_predicate(mut self, predicate: &'a Predicate<'a>) -> Self {
@@ -146,7 +146,7 @@ impl<'a> BlockShape<'a> {
         self
     }
 
-    /// The same, with this priority.
+    /// Sets the priority.
     #[must_use]
     #[inline]
     pub(crate) const fn with_priority(mut self, priority: Priority) -> Self {

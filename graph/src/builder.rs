@@ -130,7 +130,8 @@ pub trait GraphBuilder {
         whole(self.submit_desc(Submission::new(TaskDesc::Kernel(task)).after(producers)))
     }
 
-    /// Adds a chain that waits for `producers`, and publishes it. Whoever waits for the id waits for the chain's last kernel.
+    /// Adds a chain that waits for `producers`, and publishes it. A wait for the chain's id ends when the chain's last kernel has
+    /// completed.
     ///
     /// A builder on the device gives one core the whole chain in one dispatch. Where a builder has no chains, each kernel
     /// becomes a task that waits for the one before. In a streaming run, a chain whose links have tensors

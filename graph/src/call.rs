@@ -61,7 +61,7 @@ impl<'a, const N: usize> Call<Arg<'a>, N> {
     }
 }
 
-/// A tensor that stands for two arguments of one call: the kernel reads it as [`In`] or [`InOut`], and writes what it
+/// A tensor that is two arguments of one call: the kernel reads it as [`In`] or [`InOut`], and writes what it
 /// has as [`Out`] in the same place.
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace<'a>(pub &'a TensorView<'a>);

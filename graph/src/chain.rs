@@ -39,7 +39,7 @@ impl<'a> Chain<'a> {
         Self { links }
     }
 
-    /// Its links.
+    /// The chain's links.
     #[must_use]
     pub const fn links(&self) -> &'a [Link<'a>] {
         self.links
@@ -51,7 +51,7 @@ impl<'a> Chain<'a> {
         self.links.iter().map(|link| u64::from(link.count())).sum()
     }
 
-    /// Its kernels in their order: the link, and which of its times.
+    /// The chain's kernels in their order: the link, and which of its times.
     pub fn turns(&self) -> impl Iterator<Item = (&'a Link<'a>, u32)> + use<'a> {
         self.groups().flat_map(|group| {
             let turns = group.first().map_or(0, Link::count);
@@ -59,7 +59,7 @@ impl<'a> Chain<'a> {
         })
     }
 
-    /// Its links, those that take turns together.
+    /// The chain's links, those that take turns together.
     fn groups(&self) -> impl Iterator<Item = &'a [Link<'a>]> + use<'a> {
         self.links.split_inclusive(|link| !link.is_with_next())
     }
@@ -125,7 +125,7 @@ impl<'a> Chain<'a> {
 /// A chain that can be run.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainPlan<'a> {
-    /// Its first link, whose kernel it is known by.
+    /// The chain's first link, whose kernel it is known by.
     pub first: &'a Link<'a>,
     /// The words that say it to a core.
     pub words: usize,

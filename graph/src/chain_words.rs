@@ -84,7 +84,7 @@ fn write_link<'w>(link: &Link<'_>, code: GmAddr, mut words: Words<'w>) -> Words<
         Some(args) => store_all(to, args),
         None => to.iter().zip(link.words()).for_each(|(to, arg)| to.store(arg, Relaxed)),
     }
-    // The columns stand behind the words of all variations.
+    // The columns follow the words of all variations.
     for (to, variation) in words.take(variations.len()).iter().zip(variations) {
         let column = variation.column();
         if !column.is_empty() {

@@ -18,7 +18,7 @@ closed_set! {
         REDUCE_SCATTER = 4, "reduce_scatter";
         /// Everybody gets one part from everybody.
         ALL_TO_ALL = 5, "all_to_all";
-        /// Nobody goes on before all have come.
+        /// A barrier: each rank continues when all ranks have arrived.
         BARRIER = 6, "barrier";
     }
 }
@@ -32,9 +32,9 @@ pub(crate) fn part_bound(elements: u64, rank: u32, size: u32) -> u64 {
 /// Of which ranks an element has the values after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Of all ranks of the call.
+    /// Contributions of all ranks of the call.
     All,
-    /// Of this rank of the group alone.
+    /// The contribution of this rank of the group only.
     One(u32),
 }
 

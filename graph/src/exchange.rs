@@ -59,7 +59,7 @@ pub struct Exchange<'v> {
     pub reduction: Reduction,
     /// The other rank, where it [has one](ExchangeKind::has_peer).
     pub peer: u32,
-    /// By which a send and a receive meet.
+    /// The tag by which a send and a receive are matched.
     pub tag: u32,
 }
 
@@ -74,6 +74,6 @@ pub struct Crossing<'v> {
     pub peer: u32,
     /// Which of the pipeline's crossings it is. Both sides count alike.
     pub number: u32,
-    /// Tasks that it waits for beside those that the tile says.
+    /// Tasks that the transfer waits for, in addition to the producers of its tile.
     pub after: &'v [TaskId],
 }

@@ -2,13 +2,13 @@
 
 /// Implements [`GraphBuilder`](crate::GraphBuilder) for a type by the builder that it holds:
 /// `forward_graph_builder!(['g] Wrapped<'g> => 0)` for the generic parameters, the type, and the field. Each call that a builder may implement is the
-/// same call of that builder, those with a default included. A method of the type behind the field, `=> 0, checked`, submits instead.
+/// same call of that builder, those with a default included. A method of the field's type, `=> 0, checked`, submits instead.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! forward_graph_builder {
     ([$($parameter:tt)*] $builder:ty => $($field:tt).+) => {
         impl<$($parameter)*> $crate::GraphBuilder for $builder {
-            // Always: what is submitted is known where the program calls, and not behind a call.
+            // Always inlined, so that the compiler knows the submission in the calling program.
             #[inline(always)]
             fn submit_desc(
                 &mut self,

@@ -1,9 +1,9 @@
-//! What a builder answers to those that run programs for others: builders in C and C++ are called with an opaque
-//! handle, and whoever stands behind that handle must know where the run's memory is and whether the run streams.
+//! The questions that the bindings for other languages ask of a builder. Builders in C and C++ are called with an opaque handle. The object
+//! of that handle must know where the run's memory is and whether the run streams.
 //!
 //! A program in Rust needs none of this, and cannot see it: programs are written for
-//! [`GraphBuilder`] and [`StreamBuilder`]. Who implements a builder that
-//! a [`BuilderSet`](crate::BuilderSet) is to run implements this trait beside it; the answers have defaults.
+//! [`GraphBuilder`] and [`StreamBuilder`]. A builder on which a [`BuilderSet`](crate::BuilderSet) runs programs implements this trait as
+//! well; its methods have defaults.
 
 use pto_abi::gm::GmWindow;
 

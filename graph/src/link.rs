@@ -50,7 +50,7 @@ impl<'a> Variation<'a> {
         self.in_turns(Turns::within(turns))
     }
 
-    /// The same, in these turns.
+    /// Limits the variation to these turns.
     #[must_use]
     pub const fn in_turns(mut self, turns: Turns) -> Self {
         // A step that is too far stays wrong.
@@ -60,7 +60,7 @@ impl<'a> Variation<'a> {
         self
     }
 
-    /// Its turns, as it counts the kernels.
+    /// The turns of the variation, which count the kernels.
     #[must_use]
     #[inline]
     pub const fn turns(&self) -> Turns {
@@ -119,7 +119,7 @@ impl<'a> Variation<'a> {
         self.in_own(self.turns().turn(turn), first)
     }
 
-    /// The same in one of its own turns.
+    /// The word in one of the variation's own turns.
     #[inline]
     fn in_own(&self, turn: u32, first: u64) -> u64 {
         match self.step() {
@@ -201,7 +201,7 @@ impl<'a> Link<'a> {
         Self::on_tensors(task.func_id, task.kind, task.args)
     }
 
-    /// The same, so many times.
+    /// Repeats the link `times` times.
     #[must_use]
     pub const fn times(mut self, times: u32) -> Self {
         self.times = times;
@@ -253,7 +253,7 @@ impl<'a> Link<'a> {
         words.iter().copied().chain(args.iter().map(word_of))
     }
 
-    /// The same, if they were given as words.
+    /// The arguments, if they were given as words.
     #[must_use]
     pub const fn plain_words(&self) -> Option<&'a [u64]> {
         match self.operands {

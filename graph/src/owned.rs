@@ -21,11 +21,11 @@ use crate::tensor::TensorView;
 /// A task: one kernel, or a MIX of kernels, in one or more blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedTask<K, A, E> {
-    /// Its kernel.
+    /// The task's kernel.
     pub kernel: K,
     /// The cores that the kernel runs on.
     pub kind: CoreKind,
-    /// Its arguments, in the order of the kernel.
+    /// The task's arguments, in the order of the kernel.
     pub args: Vec<A>,
     /// The numbers of the tasks that it waits for, besides those that its tensors say.
     pub producers: Vec<usize>,
@@ -139,7 +139,7 @@ pub struct OwnedPredicate<E> {
     pub element: E,
     /// How it is compared.
     pub comparison: Comparison,
-    /// With what, in the low bits.
+    /// The value to compare with, in the low bits.
     pub value: u64,
 }
 

@@ -25,7 +25,7 @@ closed_set! {
 }
 
 impl Comparison {
-    /// Whether `found` compares so with `value`; both stand in the low bits, as elements of this type. As IEEE 754 has
+    /// Whether `found` compares so with `value`; both are in the low bits, as elements of this type. As IEEE 754 has
     /// it, a NaN is not equal to anything, and neither less nor greater; the zeros are equal.
     #[must_use]
     pub fn holds(self, element: ElementType, found: u64, value: u64) -> bool {
@@ -80,7 +80,7 @@ pub struct Predicate<'a> {
 }
 
 impl<'a> Predicate<'a> {
-    /// The element of `view` at `index`, compared with `value`, which stands in the low bits of the word as
+    /// The element of `view` at `index`, compared with `value`, which is in the low bits of the word as
     /// [`get`](crate::StreamBuilder::get) gives it.
     #[must_use]
     pub fn new(view: &TensorView<'a>, index: &[u32], comparison: Comparison, value: u64) -> Self {
@@ -107,7 +107,7 @@ impl<'a> Predicate<'a> {
         self.comparison
     }
 
-    /// With what.
+    /// The value to compare with.
     #[must_use]
     pub const fn value(&self) -> u64 {
         self.value

@@ -53,7 +53,7 @@ impl<'a> Wait<'a> {
         Self::window(producers, 0, 1)
     }
 
-    /// Task `n` waits for `width` of them from `producers[n + from]` on; what lies before the first or behind the last one is left out.
+    /// Task `n` waits for `width` of them from `producers[n + from]` on; producers before the first one or after the last one are left out.
     #[must_use]
     pub const fn window(producers: &'a [TaskId], from: i32, width: u32) -> Self {
         let from = from as i64;
@@ -88,7 +88,7 @@ impl<'a> Wait<'a> {
         match self.how {
             How::All => self.producers,
             How::Window { from, width, stride } => {
-                // A window so far behind the last producer that this wraps ends before the first one, and is as empty.
+                // A window so far past the last producer that this wraps ends before the first producer, so it is empty as well.
                 let from = from.wrapping_add(i64::from(index).wrapping_mul(i64::from(stride)));
                 let (low, high) = (from.max(0), from.wrapping_add(i64::from(width)));
                 let most = self.producers.len();
@@ -154,7 +154,7 @@ impl<'a> WaitWalk<'a> for WindowWalk<'a> {
                 let from = usize::try_from(from.wrapping_add(by).cast_unsigned());
                 (from.unwrap_or(usize::MAX), width as usize, stride as usize)
             }
-            // Begins behind its end.
+            // The range begins after its end.
             How::Listed(_) => (usize::MAX, 1, 0),
         };
         Self { producers: wait.producers, from, width, stride }
@@ -215,21 +215,21 @@ impl<'a> TaskRange<'a> {
         Self { link: Link::new(task), waits: &[] }
     }
 
-    /// So many tasks.
+    /// Sets the number of tasks.
     #[must_use]
     pub const fn times(mut self, tasks: u32) -> Self {
         self.link = self.link.times(tasks);
         self
     }
 
-    /// The same, with arguments that differ from task to task.
+    /// Sets the arguments that differ from task to task.
     #[must_use]
     pub const fn varying(mut self, variations: &'a [Variation<'a>]) -> Self {
         self.link = self.link.varying(variations);
         self
     }
 
-    /// The same tasks, which wait for all that the waits say.
+    /// Sets the tasks that the range waits for.
     #[must_use]
     pub const fn after(mut self, waits: &'a [Wait<'a>]) -> Self {
         self.waits = waits;
@@ -259,7 +259,7 @@ impl<'a> TaskRange<'a> {
         self.link.words()
     }
 
-    /// The same, if they were given as words.
+    /// The arguments of the first task, if they were given as words.
     #[must_use]
     pub const fn plain_words(&self) -> Option<&'a [u64]> {
         self.link.plain_words()

@@ -18,7 +18,7 @@ pub struct Recording {
     pub tasks: u32,
 }
 
-/// What a replay puts in the place of what a recording leaves open.
+/// The tensors and words that a replay binds to the open arguments of a recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bindings<'a> {
     /// A view for each tensor, of the same element type, extents and strides. No two of them may overlap where the recording
@@ -28,7 +28,7 @@ pub struct Bindings<'a> {
     pub scalars: &'a [u64],
 }
 
-/// What the body of a recording uses in the place of what it leaves open.
+/// The placeholders that the body of a recording uses for its open arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
     /// What the tensors look like.
@@ -38,7 +38,7 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// The tensor that a replay binds in this place; a defective view where the recording has none.
+    /// The tensor that a replay binds to this argument; a defective view where the recording has none.
     #[must_use]
     pub fn tensor(&self, index: usize) -> TensorView<'static> {
         match self.shapes.get(index) {
@@ -48,7 +48,7 @@ impl Bound<'_> {
         }
     }
 
-    /// The word that a replay binds in this place.
+    /// The word that a replay binds to this argument.
     #[must_use]
     pub const fn scalar(&self, index: u32) -> Arg<'static> {
         Arg::BoundScalar(index)

@@ -5,7 +5,7 @@ use pto_abi::closed_set;
 closed_set! {
     /// Where the edges of the tasks of a scope come from.
     pub struct DependencyMode(u8) {
-        /// From the tensors, and from `after`.
+        /// Edges come from the tensors, and from `after`.
         DERIVED = 0, "derived";
         /// From `after` only. Accesses are noted: tasks of derived scopes wait for them.
         EXPLICIT = 1, "explicit";
@@ -19,6 +19,6 @@ closed_set! {
 pub struct ScopeId {
     /// How many scopes are around it.
     pub depth: u32,
-    /// Its number in the run.
+    /// The scope's number in the run.
     pub serial: u64,
 }

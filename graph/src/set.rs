@@ -46,8 +46,8 @@ impl BuilderSet for NoBuilders {
     }
 }
 
-/// Runs one of the builders of a set. It is not inlined: what the builders keep on the stack would otherwise stand side by side in one
-/// frame, and the stacks of the device are small.
+/// Runs one of the builders of a set. It is not inlined. Otherwise the variables of all builders would share one frame, and the stacks of
+/// the device are small.
 ///
 /// # Errors
 /// Those of the builder.

@@ -27,7 +27,7 @@ pub enum Access {
 /// Which elements of a tensor a call touches; elements are `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extents {
-    /// So many elements.
+    /// A vector of this many elements.
     Vector(u64),
     /// So many rows and columns, and the distance between two rows.
     Matrix([u64; 3]),
@@ -46,7 +46,7 @@ impl Extents {
         }
     }
 
-    /// Bytes from the first element to behind the last one; `None`: more than 64 bits count.
+    /// Bytes from the first element to the end of the last one; `None`: the number exceeds 64 bits.
     #[must_use]
     pub fn bytes(self) -> Option<u64> {
         let [rows, cols, distance] = self.matrix();
@@ -60,14 +60,14 @@ impl Extents {
 /// What a call reaches of elements that are no `f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elements {
-    /// So many bytes at most, from the address on.
+    /// The largest number of bytes that the call reaches, from the address on.
     pub bytes: u64,
     /// Bytes of an element: it begins at a multiple of them.
     pub element: u64,
 }
 
-/// What a call does to one of its tensors. Without extents and without elements, how far the kernel reaches stands in memory, where nobody sees it before the
-/// kernel does.
+/// What a call does to one of its tensors. Without extents and without elements, the extent that the kernel reaches is in memory, which
+/// only the kernel reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Whether it reads or writes the tensor.
@@ -89,7 +89,7 @@ impl Footprint {
         }
     }
 
-    /// Whether how far the kernel reaches stands in memory.
+    /// Whether the extent that the kernel reaches is in memory.
     #[must_use]
     pub const fn follows_memory(&self) -> bool {
         self.extents.is_none() && self.elements.is_none()
@@ -101,7 +101,7 @@ impl Footprint {
         self.extents.map_or(of_elements, |_| Extents::ELEMENT)
     }
 
-    /// Rows or columns that cost a kernel time, and no memory; `None`: so few that nobody notices, or each has memory of its own.
+    /// Rows or columns that cost a kernel time, and no memory; `None`: too few to matter, or each has memory of its own.
     fn weightless(&self) -> Option<u64> {
         let [rows, cols, distance] = self.extents?.matrix();
         let count = match (rows, cols, distance) {
@@ -134,7 +134,7 @@ pub struct Signature<'k> {
     pub footprint: Option<FootprintFn>,
 }
 
-/// What stands where a kernel wants an address.
+/// The argument that is given where a kernel wants an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Nothing that a kernel may touch.
@@ -150,7 +150,7 @@ pub enum Place {
 
 /// The arguments of a call, in the form of some interface.
 pub trait Arguments {
-    /// The arguments as words. What stands for a view is not looked at.
+    /// The arguments as words. The words of a view are not examined.
     fn words(&self) -> &[u64];
 
     /// In how many blocks the call runs.
@@ -172,12 +172,12 @@ pub trait Arguments {
         true
     }
 
-    /// Whether somebody vouches for the numbers in memory by which a kernel reaches: those that wrote the program did.
+    /// Whether the numbers in memory that bound a kernel's accesses are trusted: the authors of the program vouch for them.
     fn is_vouched_for(&self) -> bool {
         false
     }
 
-    /// Writes why argument `at` is no address, and what to give, behind "is an address, and ".
+    /// Writes why argument `at` is no address, and what to give; the text continues "is an address, and ".
     ///
     /// # Errors
     /// Those of `to`.
@@ -207,7 +207,7 @@ pub enum Defect {
     Misaligned(usize, u64, u64),
     /// This argument has so many rows or columns that take no memory.
     Weightless(usize, u64),
-    /// How far the kernel reaches from this argument stands in memory.
+    /// The extent that the kernel reaches from this argument is in memory.
     InMemory(usize),
 }
 
@@ -233,7 +233,8 @@ impl<'k> Signature<'k> {
         if fits { Ok(()) } else { Err(Defect::Count(count)) }
     }
 
-    /// Whether the kernel takes a call: its cores, its arguments, and what it does to them. Behind the arguments may stand the context of a block.
+    /// Whether the kernel takes a call: its cores, its arguments, and what it does to them. The context of a block may follow the
+    /// arguments.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -289,7 +290,7 @@ fn check_memory(footprint: &Footprint, at: usize, call: &impl Arguments) -> Resu
 }
 
 impl Defect {
-    /// The defect as a text behind the name of the task.
+    /// The defect as a text that follows the name of the task.
     #[must_use]
     pub const fn tell<'d>(
         self,

@@ -1,7 +1,8 @@
 //! The interface of the streaming runtime (`tensormap_and_ringbuffer`): tasks with tensors, from which the
 //! dependencies are derived.
 //!
-//! A builder implements [`stream_op`](StreamBuilder::stream_op) beside what every builder implements. The other calls are written here, once.
+//! A builder implements [`stream_op`](StreamBuilder::stream_op) in addition to what every builder implements. The other calls are written
+//! here, once.
 //!
 //! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
 //! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.

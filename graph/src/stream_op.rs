@@ -1,4 +1,5 @@
-//! What a streaming program asks of its builder beside submissions: scopes, the heap, elements, recordings, and what goes between ranks.
+//! The requests of a streaming program to its builder other than submissions: scopes, the heap, elements, recordings, and what goes between
+//! ranks.
 //!
 //! [`StreamBuilder`](crate::StreamBuilder) has a call for each, written once; a builder answers all of them in
 //! [`stream_op`](crate::StreamBuilder::stream_op), and so does a layer in front of one.
@@ -61,7 +62,7 @@ impl StreamOp<'_> {
 /// What an operation returns.
 #[derive(Clone, Copy, Debug)]
 pub enum OpResult {
-    /// Nothing.
+    /// The operation has no result.
     Done,
     /// The scope that was opened.
     Scope(ScopeId),

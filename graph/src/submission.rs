@@ -44,10 +44,10 @@ pub enum TaskDesc<'a> {
     Replay(&'a Recording, &'a Bindings<'a>),
 }
 
-/// When the schedulers see a task.
+/// When a task becomes visible to the schedulers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Publish {
-    /// With the submission.
+    /// The submission publishes the task.
     Now,
     /// When the program [publishes](crate::GraphBuilder::publish) it. Ranges are published at once.
     Later,
@@ -58,7 +58,7 @@ pub enum Publish {
 pub struct Submission<'a> {
     /// The task, or tasks.
     pub desc: TaskDesc<'a>,
-    /// Tasks that it waits for, beside those that its tensors say. A range has waits of its own instead.
+    /// Tasks that it waits for, in addition to those that its tensors imply. A range has waits of its own instead.
     pub after: &'a [TaskId],
     /// Of a chain or template: it runs if this is true when it becomes ready, and completes without running otherwise. Tasks with tensors have theirs in
     /// their block shape.
@@ -75,7 +75,7 @@ impl<'a> Submission<'a> {
         Self { desc, after: &[], when: None, publish: Publish::Now }
     }
 
-    /// The same, which also waits for these tasks.
+    /// Sets the tasks that the submission waits for.
     #[must_use]
     #[inline]
     pub const fn after(mut self, producers: &'a [TaskId]) -> Self {
@@ -83,7 +83,7 @@ impl<'a> Submission<'a> {
         self
     }
 
-    /// The same chain or template, which runs only if the predicate is true.
+    /// Sets the predicate: the chain or template runs only if it is true.
     #[must_use]
     #[inline]
     pub const fn when(mut self, predicate: &'a Predicate<'a>) -> Self {
@@ -91,7 +91,7 @@ impl<'a> Submission<'a> {
         self
     }
 
-    /// The same, which the program publishes itself.
+    /// Leaves the task unpublished; the program publishes it later.
     #[must_use]
     #[inline]
     pub const fn unpublished(mut self) -> Self {

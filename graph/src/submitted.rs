@@ -99,7 +99,7 @@ pub struct SubmittedGraph<'a> {
     is_topological: bool,
 }
 
-/// Of the ids of tasks: a graph is built once.
+/// The generation in the ids of tasks. It is constant, because a graph is built once.
 const GENERATION: u32 = 1;
 
 impl<'a> SubmittedGraph<'a> {
@@ -231,7 +231,7 @@ impl fmt::Debug for SubmittedGraph<'_> {
     }
 }
 
-/// A task as an image has it, whose arguments begin at this word; without edges.
+/// The image's record of a task, without edges. The task's arguments begin at this word.
 fn image_task(task: &TaskSpec<'_>, first_arg: usize) -> Result<ImageTask, Fault> {
     let arg_count =
         u8::try_from(task.args.len()).ok().filter(|args| usize::from(*args) <= MAX_ARGS);

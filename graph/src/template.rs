@@ -45,20 +45,20 @@ const MAX_WORDS: usize = MAX_ARGS;
 const MAX_LINKS: usize = 16;
 /// Variations of all its links, at most.
 const MAX_VARIATIONS: usize = 32;
-/// Where the arguments of a link begin, behind its code and its shape.
+/// The word at which the arguments of a link begin, after its code and its shape.
 const ARGUMENTS: usize = link_words(0, 0, 0);
 
-/// A chain whose words stand ready. [`GraphBuilder::fill_template`](crate::GraphBuilder::fill_template) puts them there, and its arguments can be set before
-/// each submission. It has room for a kilobyte of words, so that it is filled where it stands.
+/// A chain whose words are prepared. [`GraphBuilder::fill_template`](crate::GraphBuilder::fill_template) puts them there, and its arguments
+/// can be set before each submission. It has room for a kilobyte of words, so that it is filled in place.
 #[derive(Debug)]
 pub struct ChainTemplate {
     /// Written by the writer of all chains, which writes where cores may read.
     words: Vec<AtomicU64, MAX_WORDS>,
-    /// Where each link begins, and how many arguments it has.
+    /// For each link: the word at which it begins, and its number of arguments.
     links: Vec<(u8, u8), MAX_LINKS>,
     func_id: FuncId,
     kind: CoreKind,
-    /// None: it is not filled.
+    /// The number of kernels; 0 if the template is not filled.
     kernels: u32,
     origin: Origin,
 }
@@ -156,8 +156,8 @@ impl ChainTemplate {
         Ok(())
     }
 
-    /// Sets argument `arg` of the first kernel of link `link`. An argument that varies by steps goes on from there; one that stands in a column does not
-    /// change.
+    /// Sets argument `arg` of the first kernel of link `link`. An argument that varies by steps goes on from there; one that is in a column
+    /// does not change.
     ///
     /// # Errors
     /// `BUILD_CHAIN_VARIES`: there is no such argument.
@@ -220,7 +220,7 @@ impl ChainTemplate {
         self.kernels
     }
 
-    /// Its first kernel, as a task without arguments.
+    /// The template's first kernel, as a task without arguments.
     #[must_use]
     #[inline]
     pub const fn task(&self) -> TaskSpec<'static> {
@@ -291,7 +291,7 @@ fn word(words: &[u64], at: usize) -> u64 {
     words.get(at).copied().unwrap_or(0)
 }
 
-/// So many words.
+/// Returns `count` words from word `from` on.
 fn part(words: &[u64], from: usize, count: usize) -> &[u64] {
     words.get(from..from + count).unwrap_or(&[])
 }

@@ -34,7 +34,7 @@ pub struct HeapTag {
     pub serial: u64,
 }
 
-/// In the addresses of tensors that are not there: those of a recording. No address of GM has it.
+/// A bit that marks the addresses of a recording's tensors, which do not exist yet. Addresses of GM do not have this bit.
 pub const PLACEHOLDER: u64 = 0b11 << 62;
 /// The depth in the tag of a tensor that a recording leaves open; its serial number is that of the recording.
 pub const RECORDED_DEPTH: u32 = u32::MAX;
@@ -176,7 +176,7 @@ impl<'s> TensorView<'s> {
         Self { heap, ..self }
     }
 
-    /// Whether the elements stand side by side, the last dimension the innermost one.
+    /// Whether the elements are contiguous, with the last dimension innermost.
     fn is_in_order(&self) -> bool {
         let mut inner = 1;
         self.shape().iter().zip(self.strides()).rev().all(|(extent, stride)| {
@@ -340,7 +340,7 @@ impl<'s> TensorView<'s> {
         self.strides.get(..usize::from(self.rank)).unwrap_or(&[])
     }
 
-    /// Whether it is known that the elements stand side by side in row-major order.
+    /// Whether the elements are known to be contiguous in row-major order.
     #[must_use]
     #[inline]
     pub const fn is_dense(&self) -> bool {

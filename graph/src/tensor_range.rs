@@ -40,7 +40,7 @@ impl<'a> TensorRange<'a> {
         Self { task, link: Link::on_tensors(task.func_id, task.kind, task.args) }
     }
 
-    /// So many tasks.
+    /// Sets the number of tasks.
     #[must_use]
     pub const fn times(mut self, tasks: u32) -> Self {
         self.link = self.link.times(tasks);

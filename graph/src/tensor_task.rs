@@ -61,7 +61,7 @@ pub struct TensorTask<'a> {
     pub kind: CoreKind,
     /// At most [`MAX_ARGS`](pto_abi::limits::MAX_ARGS), in the order of the kernel's words.
     pub args: &'a [Arg<'a>],
-    /// Tasks that it waits for beside those that its tensors say.
+    /// Tasks that it waits for, in addition to those that its tensors imply.
     pub after: &'a [TaskId],
     /// What it is beyond one kernel on one core.
     pub block_shape: BlockShape<'a>,
@@ -77,7 +77,7 @@ impl<'a> TensorTask<'a> {
 }
 
 impl<'a> TensorTask<'a> {
-    /// Tasks that it waits for beside those that its tensors say.
+    /// Tasks that it waits for, in addition to those that its tensors imply.
     #[must_use]
     #[inline]
     pub const fn after(mut self, after: &'a [TaskId]) -> Self {
@@ -95,7 +95,7 @@ impl<'a> TensorTask<'a> {
     }
 
     /// Runs so many blocks, each on cores of its own, as they become free: 1 to
-    /// [`MAX_BLOCKS`](pto_abi::limits::MAX_BLOCKS). A kernel finds its number behind its arguments, see
+    /// [`MAX_BLOCKS`](pto_abi::limits::MAX_BLOCKS). A kernel finds its number after its arguments, see
     /// [`BlockContext`](pto_abi::block::BlockContext).
     #[must_use]
     #[inline]

@@ -22,7 +22,7 @@ pub(super) fn submit<G: StreamBuilder>(
     submit_all(stream, transfer, (local, count), &[])
 }
 
-/// As [`submit`], of a transfer that is not counted, and that waits for the tasks in `after` beside those that its tensor says.
+/// Submits a transfer that is not counted. It waits for the tasks in `after` in addition to those that its tensor implies. See [`submit`].
 pub(super) fn submit_after<G: StreamBuilder>(
     stream: &mut G,
     transfer: &Transfer,
@@ -98,7 +98,7 @@ impl Communicator {
         submit(stream, &self.receive_transfer(view, from, tag)?, Arg::Out(view), None)
     }
 
-    /// Writes the tensor to a place in a window of another rank; then adds to a signal slot there, if that is wanted.
+    /// Writes the tensor to an address in a window of another rank; then adds to a signal slot there, if that is wanted.
     ///
     /// # Errors
     /// `TRANSFER_RANK`, `TRANSFER_WINDOW`, `TRANSFER_SLOT`, `TRANSFER_TENSOR`, and those of a submission.
@@ -112,7 +112,7 @@ impl Communicator {
         submit(stream, &self.put_transfer(view, to, signal)?, Arg::In(view), None)
     }
 
-    /// Reads the tensor from a place in a window of another rank.
+    /// Reads the tensor from an address in a window of another rank.
     ///
     /// # Errors
     /// As [`put`](Self::put).

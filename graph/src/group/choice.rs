@@ -52,7 +52,7 @@ closed_set! {
 /// What the network between two ranks can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkFigures {
-    /// From the end of the task before a transfer to the start of the task behind it, for a transfer without bytes.
+    /// The time from the end of the task before a transfer to the start of the task after it, for a transfer without bytes.
     pub latency_ns: u32,
     /// Bytes in a microsecond, of one rank, one way.
     pub bytes_per_us: u64,
@@ -63,7 +63,7 @@ impl NetworkFigures {
     pub const DEFAULT: Self = Self { latency_ns: 4_500, bytes_per_us: 196_000 };
 }
 
-/// Bytes of a tile if nobody says otherwise. 512 KiB: a tile then takes 2.7 us on the wire of an A3 package. A builder adds its send, its
+/// The default size of a tile in bytes. 512 KiB: a tile then takes 2.7 us on the wire of an A3 package. A builder adds its send, its
 /// receive and its reduction in that time.
 pub const TILE_BYTES: u64 = 512 << 10;
 
@@ -74,8 +74,8 @@ const EXCHANGED_WHOLE_BYTES: u64 = 128 << 10;
 /// The least bytes of a tile that [`relayed_tile_bytes`] asks for.
 const LEAST_TILE_BYTES: u64 = 64 << 10;
 
-/// Bytes of the tiles of a tensor that relays pass on, one beside the root for each: where tiles of the size that was asked for would leave
-/// some ranks without one, they are smaller.
+/// Bytes of the tiles of a tensor that relays pass on. Each rank other than the root is a relay: where tiles of the size that was asked for
+/// would leave some ranks without one, they are smaller.
 pub(super) fn relayed_tile_bytes(bytes: u64, size: u32, asked: u64) -> u64 {
     let share = bytes.div_ceil(u64::from(size.max(2) - 1));
     asked.min(share.max(LEAST_TILE_BYTES))

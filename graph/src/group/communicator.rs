@@ -16,7 +16,7 @@ use super::words::{GroupWords, Window};
 use crate::collective::{Collective, CollectiveCall};
 use crate::tensor::TensorView;
 
-/// A place in a window of another rank.
+/// An address in a window of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemotePlace {
     /// The rank, of the communicator.
@@ -55,7 +55,7 @@ pub(super) enum Level {
     Own = 0,
     /// Of a call in two levels: the ranks of a node.
     Within = 1,
-    /// The same: those with the same place in their nodes.
+    /// Of a call in two levels: the ranks with the same index in their nodes.
     Between = 2,
 }
 
@@ -103,7 +103,7 @@ impl Communicator {
         orch_args.get(..self.own_words).unwrap_or(orch_args)
     }
 
-    /// Hands the words of the group to `push`, as a program finds them behind its own.
+    /// Passes the words of the group to `push`. A program finds them after its own words.
     pub fn encode(&self, push: impl FnMut(u64)) {
         self.group.encode(push);
     }
@@ -259,7 +259,7 @@ impl Communicator {
         }
     }
 
-    /// Bytes of a window from `place` on are there.
+    /// Checks that the bytes from `place` on are inside the window.
     pub(super) fn check_place(&self, place: RemotePlace, bytes: u64) -> Result<(), Fault> {
         let end = place.offset.checked_add(bytes);
         let window = self.window(place.window)?;

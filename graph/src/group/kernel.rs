@@ -14,7 +14,7 @@ pub const TRANSFER: FuncId = FuncId(42);
 /// The library's kernel that reduces a tensor and parts of as many elements, of any element type.
 pub const REDUCE: FuncId = FuncId(43);
 
-/// Parts that one kernel reduces, at most: they bound how much of the heap stands together.
+/// The largest number of parts that one kernel reduces. It bounds how much of the heap is in use at once.
 pub(super) const MOST_PARTS: u32 = 16;
 /// Bytes that one core reduces, at least, where several share a tile: 2 us.
 const BLOCK_BYTES: u64 = 64 << 10;
@@ -45,7 +45,7 @@ pub(super) const fn blocks_of(bytes: u64, parts: u64) -> u64 {
     if each == 0 { 1 } else { bytes.div_ceil(each) }
 }
 
-/// Parts that a kernel reduces one after the other with a tensor, which has its place between them: the tensor comes behind the first
+/// Parts that a kernel reduces one after the other with a tensor, which is an operand between them: the tensor comes after the first
 /// `place` parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'v, 's> {

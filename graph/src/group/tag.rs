@@ -77,9 +77,9 @@ pub mod stamp {
         pub reduction: Option<Reduction>,
         /// The algorithm.
         pub algorithm: Algorithm,
-        /// Of the tensor.
+        /// The tensor's element type.
         pub element: ElementType,
-        /// Of the tensor.
+        /// The tensor's number of elements.
         pub elements: u32,
         /// The rank, of the communicator, that the others give to or get from; 0 where there is none.
         pub root: u16,
@@ -90,7 +90,7 @@ pub mod stamp {
     }
 
     impl Called {
-        /// Its stamp.
+        /// The call's stamp.
         #[must_use]
         pub fn stamp(&self) -> u128 {
             let how = self.reduction.map_or(0xF, Reduction::get);

@@ -58,7 +58,7 @@ pub struct Transfer {
     pub stamp: u128,
     /// The window at the other rank.
     pub window: u32,
-    /// The place in it.
+    /// The offset in the window.
     pub offset: u64,
     /// The signal slot, or [`NO_SLOT`].
     pub slot: u32,

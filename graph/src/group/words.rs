@@ -1,4 +1,4 @@
-//! What the host tells a program of its group: words behind the program's own orchestration words.
+//! The words that describe a group to a program. The host appends them to the program's own orchestration words.
 //!
 //! ```text
 //! the program's words | base, bytes of each window | rank, size | ranks a node, part | latency, whether calls repeat | bandwidth | windows, MAGIC
@@ -20,7 +20,7 @@ const FIXED: usize = 5;
 /// Memory of every rank that the other ranks may put to and get from. It has the same number and size everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// Its number, in the order in which windows were made.
+    /// The window's number, in the order in which windows were made.
     pub id: u32,
     /// Where this rank's part begins.
     pub base: GmAddr,
@@ -28,7 +28,7 @@ pub struct Window {
     pub bytes: u64,
 }
 
-/// What a program is told.
+/// The description of a group that a program receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupWords {
     /// This rank.
@@ -96,7 +96,7 @@ impl GroupWords {
         push(self.window_count as u64 | MAGIC);
     }
 
-    /// How many of these words are a program's own. Whether those behind them are right is seen by [`decode`](Self::decode).
+    /// How many of these words are the program's own. [`decode`](Self::decode) checks the words after them.
     #[must_use]
     pub fn own_count(words: &[u64]) -> usize {
         match words.last() {
@@ -108,7 +108,7 @@ impl GroupWords {
         }
     }
 
-    /// What the words behind a program's own say; and how many words are the program's own. Without such words: rank 0 of 1.
+    /// Decodes the words after a program's own words, and returns how many words are the program's own. Without such words: rank 0 of 1.
     ///
     /// # Errors
     /// `TRANSFER_WORDS`: there are such words, and they cannot be.

@@ -35,7 +35,7 @@ pub struct Plan<'p> {
     arrays: u32,
     tensors: u32,
     pub(super) schedule: Option<Schedule>,
-    /// Where each kernel stands.
+    /// The position of each kernel.
     kernels: heapless::Vec<usize, { limits::KERNELS }>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct KernelEntry {
     pub(super) code: u32,
     pub(super) bytes: u32,
     pub(super) params: u32,
-    /// Where they stand.
+    /// The index of the first word of the parameters.
     pub(super) params_at: usize,
 }
 
@@ -92,7 +92,7 @@ impl<'p> Plan<'p> {
         Self::accept_with(words, |_| ())
     }
 
-    /// As [`accept`](Self::accept); `seen` is told of each tensor that is an argument of a task.
+    /// As [`accept`](Self::accept), and calls `seen` for each tensor that is an argument of a task.
     ///
     /// # Errors
     /// As [`accept`](Self::accept).
@@ -172,7 +172,7 @@ impl<'p> Plan<'p> {
         Cursor::new(self.words, self.root)
     }
 
-    /// From a word on.
+    /// A cursor from a word on.
     pub(super) const fn from(&self, at: usize) -> Cursor<'p> {
         Cursor::new(self.words, at)
     }
@@ -335,7 +335,7 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
         let (_, operand) = cursor.code();
         let (processes, channels) = (operand & 0xFF, operand >> 8);
         let mut counts = [(processes, limits::PROCESSES), (channels, limits::CHANNELS), (0, 0)];
-        // What it asks of single tasks has no place here: the process orders them.
+        // A schedule may not order single tasks here, because the process orders them.
         if self.plan.schedule.is_some() {
             return Err(Stop::new(Fault::PLAN_CODE, at));
         }
@@ -406,7 +406,7 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
         Ok(())
     }
 
-    /// A node with so many variables in scope beside those that there are.
+    /// Checks a node that has this many variables in scope in addition to the present ones.
     fn scope(
         &mut self,
         cursor: &mut Cursor<'_>,

@@ -34,7 +34,7 @@ impl Tries {
         self.pause == 0
     }
 
-    /// So many turns were made at once.
+    /// Records that this many turns were made at once.
     pub(super) const fn made(&mut self, turns: u64) {
         self.misses = if turns > 0 { 0 } else { self.misses + 1 };
         let misses = if self.misses < MOST_MISSES { self.misses } else { MOST_MISSES };
@@ -45,7 +45,7 @@ impl Tries {
 /// Tasks of a body whose calls are made ahead. A body with more is expanded node by node.
 pub(super) const MOST_CALLS: usize = 8;
 
-/// A call of a body: a cursor behind its code, its place and its kernel.
+/// A call of a body: a cursor past its code, its index in the plan, and its kernel.
 pub(super) type Call<'p> = (Cursor<'p>, usize, u32);
 
 /// The calls of a body.
@@ -70,7 +70,7 @@ pub(super) fn only_tasks<'p>(body: &Cursor<'p>, plan: &Plan<'_>) -> BodyCalls<'p
     calls
 }
 
-/// Goes behind the words of a call, whose code was read; there is no schedule.
+/// Moves the cursor past the words of a call. The code was read before, and there is no schedule.
 fn skip_task(cursor: &mut Cursor<'_>, plan: &Plan<'_>, kernel: u32) {
     let Some(kernel) = plan.kernel(kernel) else { return };
     cursor.wide();
@@ -91,7 +91,7 @@ fn skip_task(cursor: &mut Cursor<'_>, plan: &Plan<'_>, kernel: u32) {
     }
 }
 
-/// Goes behind an expression, which was checked.
+/// Moves the cursor past an expression, which was checked before.
 fn skip(cursor: &mut Cursor<'_>) {
     const ALL: Names = Names { vars: u32::MAX, symbols: u32::MAX };
     let _ = expression::check(cursor, ALL, 0);
@@ -118,7 +118,8 @@ pub(super) fn steps<G>(
     (steps, turns)
 }
 
-/// How the operand at the cursor moves, whose parameter the other one is at; both go behind it. `None`: not by steps, not even for one turn.
+/// How the operand at the first cursor moves; the second cursor is at its parameter. Both cursors move past it. `None`: not by steps, not
+/// even for one turn.
 pub(super) fn step<G>(
     walk: &Walk<'_, G>,
     (cursor, params): (&mut Cursor<'_>, &mut Cursor<'_>),

@@ -38,11 +38,11 @@ pub(super) struct Sparse {
     end: u64,
 }
 
-/// The value, the row and the place of an element.
+/// The value, the row and the index of an element.
 pub(super) type Element = [i64; 3];
 
 impl Elements {
-    /// The axis that stands at the cursor, when it is reached. `at` is its loop.
+    /// The axis at the cursor, when the expansion reaches it. `at` is its loop.
     pub(super) fn new<G: StreamBuilder>(
         kind: u32,
         cursor: &mut Cursor<'_>,

@@ -16,7 +16,7 @@ use crate::tensor::{RawView, TensorView};
 /// An array of an axis.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Array {
-    /// Its elements; one byte where it has none.
+    /// The array's elements; one byte where it has none.
     pub(super) view: TensorView<'static>,
     pub(super) length: u64,
 }
@@ -135,7 +135,7 @@ impl Bindings {
         self.arrays.get(number as usize).copied().unwrap_or_default()
     }
 
-    /// What a kernel takes on a core; 0: nobody knows.
+    /// The time that a kernel takes on a core; 0 if it is unknown.
     #[inline]
     pub(super) fn cost_ns(&self, kernel: u32) -> u64 {
         self.costs_ns.get(kernel as usize).copied().unwrap_or(0)

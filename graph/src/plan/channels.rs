@@ -5,7 +5,7 @@
 //!      --no room--> waits in its channel, behind those that began before
 //! ```
 //! Time is the one of the `v9` clock, so that the order of tokens is the same in every run. What a device waits for are [`Mark`]s: tasks.
-//! Invariants: a token is in exactly one channel, from its send until it is taken; a channel has as many places as it is deep (of depth
+//! Invariants: a token is in exactly one channel, from its send until it is taken; a channel has as many slots as it is deep (of depth
 //! 0: as there are processes, each of which waits with its token); sends are admitted in the order in which they were begun.
 //!
 //! Why it is so: `docs/decisions/pipelines.md`.
@@ -50,11 +50,11 @@ pub(super) struct Completed {
     pub(super) at: Moment,
 }
 
-/// A channel. Its tokens stand in the places that all channels share.
+/// A channel. Its tokens are in a range of the slots that all channels share.
 #[derive(Debug)]
 pub(super) struct Channel {
     traffic: Traffic,
-    /// The first of its places, and how many they are.
+    /// The first slot of the channel, and its number of slots.
     places: [u32; 2],
     /// Processes that wait with a token, in the order in which they began to.
     pending: heapless::Deque<u8, { limits::PROCESSES }>,
@@ -62,7 +62,7 @@ pub(super) struct Channel {
     pub(super) senders: u32,
 }
 
-/// The places of all channels: a token, and who waits with it; after it was taken, when that was.
+/// The slots of all channels. A slot has a token and the process that waits with it; after the token was taken, it has the moment of that.
 pub(super) type Places = [(Token, u8); limits::TOKENS];
 
 impl Channel {
@@ -71,7 +71,7 @@ impl Channel {
         Self { traffic, places, pending: heapless::Deque::new(), senders: 0 }
     }
 
-    /// Where the token of this number stands.
+    /// The slot of the token with this number.
     fn place(&self, number: u64) -> usize {
         let [first, count] = self.places;
         let within = number.checked_rem(u64::from(count)).unwrap_or(0);
@@ -99,7 +99,7 @@ impl Channel {
         let place = places.get_mut(self.place(self.traffic.entering()))?;
         let mut at = Moment { time: token.sent.time, marks: [None; 2] };
         if self.traffic.follows().is_some() {
-            // The place has the moment at which the token before it was taken.
+            // The slot has the moment at which the previous token was taken.
             let taken = place.0.sent;
             at = Moment { time: at.time.max(taken.time), ..taken };
         }
@@ -110,12 +110,12 @@ impl Channel {
         Some((!self.traffic.meets()).then_some(Completed { process, at }))
     }
 
-    /// Which process the send that has waited longest is of, and the place that its token would get.
+    /// The process whose send has waited longest, and the slot that its token would get.
     pub(super) fn entering(&self) -> Option<(usize, usize)> {
         Some((usize::from(*self.pending.front()?), self.place(self.traffic.entering())))
     }
 
-    /// Where the token stands that is taken next.
+    /// The slot of the token that is taken next.
     pub(super) fn leaving(&self) -> Option<usize> {
         self.traffic.leaving().map(|number| self.place(number))
     }

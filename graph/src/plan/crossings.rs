@@ -6,10 +6,11 @@
 //!   a task waits for one of another rank --> news of it: a send without bytes here, a receive there
 //! ```
 //! All ranks go through the same nodes in the same order, because what decides it, sizes, values of tokens and cycles, is the same everywhere. So
-//! both sides of a crossing have the same number, and nobody needs to ask. A rank submits its sides in that order too, between its tasks: the task
-//! or crossing that is first of all that are not complete waits for nothing that comes behind it, so that full rings hold up nobody for ever.
+//! both sides of a crossing have the same number without any communication. A rank submits its sides in that order too, between its tasks.
+//! So the first task or crossing that is not complete waits only for earlier ones, and full rings cannot cause a deadlock.
 //!
-//! Invariant: the tasks that a process waits for are tasks of its own rank; those of others stand there as the receives of their news.
+//! Invariant: the tasks that a process waits for are tasks of its own rank; a task of another rank is represented by the receive of the
+//! news of its completion.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
@@ -88,7 +89,7 @@ pub(super) fn load<'g>(load: &mut Load, given: impl Iterator<Item = &'g Given>) 
 }
 
 /// What is the same at all ranks that have the same plan and the same numbers. Ranks whose plans differ have the same number in one of 2^32 cases. The check before the run passes
-/// then, and the run ends with the fault of the transfer that nobody answers.
+/// then, and the run ends with the fault of the transfer that no rank answers.
 pub(super) fn print_of(words: &[u32], numbers: impl Iterator<Item = u64>) -> u32 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01B3).rotate_left(29);
     let plan = words.iter().fold(0xCBF2_9CE4_8422_2325, |hash, word| step(hash, (*word).into()));
@@ -106,7 +107,8 @@ pub(super) struct Ranks {
     size: u16,
     /// Crossings so far.
     crossings: u32,
-    /// Of each process that waits with a token, what that brings along; and of each place for tokens. Nothing where there is one rank.
+    /// Of each process that waits with a token, what that brings along; and the same of each slot for tokens. Nothing where there is one
+    /// rank.
     sending: heapless::Vec<Load, { limits::PROCESSES }>,
     places: heapless::Vec<Load, { limits::TOKENS }>,
 }
@@ -160,14 +162,14 @@ impl Ranks {
         Some(load)
     }
 
-    /// The token of a process has got a place.
+    /// Records that the token of a process has got a slot.
     pub(super) fn placed(&mut self, process: usize, place: usize) {
         if let Some((load, place)) = self.sending.get(process).zip(self.places.get_mut(place)) {
             place.clone_from(load);
         }
     }
 
-    /// News that a task is complete go to a rank; the task there that stands for it.
+    /// Sends the news that a task is complete to a rank. Returns the task that represents it there.
     pub(super) fn news<G: StreamBuilder>(
         &mut self,
         stream: &mut G,
@@ -181,7 +183,8 @@ impl Ranks {
         Ok(Mark { rank: to, id, ..mark })
     }
 
-    /// What a token brings along goes from the rank of its task to another; the task there that stands for it. `place` is where the token stood.
+    /// Sends what a token brings along from the rank of its task to another rank. Returns the task that represents it there. `place` is the
+    /// slot in which the token was.
     pub(super) fn bring<G: StreamBuilder>(
         &mut self,
         (stream, bindings): (&mut G, &Bindings),
@@ -199,7 +202,8 @@ impl Ranks {
             let mut first = 0;
             while first < carried.extents[0] {
                 let part = carried.rows(bindings, (first, count)).ok_or(Fault::TRANSFER_TENSOR)?;
-                // The send waits for the task, by its tile: so whoever has one of the tiles knows that the task is complete.
+                // The send waits for the task, because it reads the task's tile. So a rank that has one of the tiles knows that the task is
+                // complete.
                 brought = Some(self.cross(stream, Some(part), (mark.rank, to), &[])?);
                 first += count.max(1);
             }

@@ -1,4 +1,4 @@
-//! A place in the words of a plan, from which they are read one after the other.
+//! A cursor: a position in the words of a plan, which reads the words one after the other.
 
 /// Reads words. Beyond the end every word is zero, which is the code of nothing.
 #[derive(Clone, Copy, Debug)]

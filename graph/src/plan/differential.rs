@@ -202,10 +202,10 @@ fn place(random: &mut Random, vars: u32, end: u32) -> Vec<u32> {
     [vec![code::REMAINDER | 1 << 8], found, vec![constant(end)]].concat()
 }
 
-/// A view of tensor `number`, whose tile has these sides; a side of one row may be a place.
+/// A view of tensor `number`, whose tile has these sides; a side of one row may be a single index.
 fn view(random: &mut Random, number: u32, vars: u32, [rows, cols]: [u32; 2]) -> Vec<u32> {
     let (row, count) = (if rows == 1 { NO_DIMENSION } else { 1 }, 1 + random.below(3));
-    // A tile of one row needs a place for the rows.
+    // A tile of one row needs an index for the rows.
     let count = if rows == 1 { count.max(2) } else { count };
     let mut words = vec![number | count << 8 | row << 16 | 2 << 24];
     for dim in 0..count {
@@ -271,7 +271,7 @@ fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
             if var + 1 == loops { random.of(&[0, 1, 2, 9, 70, 400]) } else { random.below(4) };
         let axis = if is_dynamic { vec![0] } else { vec![end, 0] };
         if random.below(4) == 0 {
-            // Calls of the loop around the one before, in front of that loop and behind it.
+            // Calls in the enclosing loop, before and after the previous loop.
             let around = var + 1 < loops && random.below(2) == 0;
             let (before, behind) = match around {
                 true => (call(random, var + 1), call(random, var + 1)),

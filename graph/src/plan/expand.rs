@@ -1,5 +1,6 @@
 //! The program that expands plans and lists of tasks, one after the other. Its orchestration words say where each of them is ([`orch`]). Edges
-//! between the tasks of several of them follow from their tensors, as those within one do: nobody waits for the end of one.
+//! between the tasks of several of them follow from their tensors, as those within one do. A plan does not wait for the end of the plan
+//! before it.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
@@ -30,7 +31,7 @@ use crate::tensor::TensorView;
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, `PLAN_*`, those of [`task_list::add`] and of [`StreamBuilder`]. The [epitaph] of that plan then says at which of its words.
-// Not inlined: the copy of the plan would stand on the stack of every other program as well.
+// Not inlined, because the copy of the plan would otherwise use stack of every other program as well.
 #[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let count = GroupWords::own_count(stream.orch_args());
@@ -46,7 +47,7 @@ fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), Bui
     let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;
     match words[orch::PLAN_WORDS] {
         orch::TASK_LIST => return task_list::add(stream, GmAddr(words[orch::PLAN])),
-        // Whoever runs other builders beside this one has taken these out.
+        // A caller that also runs other builders has already removed these entries.
         orch::BUILDER => return Err(Fault::BUILD_ORCH_ARGS.into()),
         _ => {}
     }
@@ -59,7 +60,7 @@ fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), Bui
     expanded.map_err(|stop| tell(stream, epitaph, stop, &[]).into())
 }
 
-/// Copies a plan. Nobody else can change the copy, so that what was checked is what is expanded.
+/// Copies a plan. Only this program can change the copy, so the words that were checked are the words that are expanded.
 fn read<'k, G: GraphBuilder>(
     graph: &G,
     (base, words): (GmAddr, u64),
@@ -85,7 +86,7 @@ fn read<'k, G: GraphBuilder>(
     Ok(kept)
 }
 
-/// Expands a plan that nobody has checked.
+/// Expands a plan that was not checked before.
 pub(super) fn run<G: StreamBuilder>(
     stream: &mut G,
     words: &[u32],
@@ -135,7 +136,7 @@ fn tell<G: StreamBuilder>(stream: &mut G, at: GmAddr, stop: Stop, vars: &[i64]) 
 }
 
 impl<G: StreamBuilder> Walk<'_, G> {
-    /// The node at the cursor, which goes behind it.
+    /// Expands the node at the cursor, and moves the cursor past it.
     pub(super) fn node(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let at = cursor.at();
         let (code, operand) = cursor.code();
@@ -191,7 +192,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
         Ok(())
     }
 
-    /// The tasks that are the body of a loop whose calls can be made ahead: nobody says anything about single ones, and what the loop goes
+    /// The tasks that are the body of a loop whose calls can be made ahead: no schedule applies to a single one, and what the loop goes
     /// through is known.
     fn repeats<'p>(&self, body: &Cursor<'p>, elements: &Elements) -> BodyCalls<'p> {
         let can_be = self.pace.is_none() && self.calls == Calls::Ahead && elements.known() > 0;
@@ -262,7 +263,7 @@ fn as_unsigned(element: ElementType, bits: u64) -> u64 {
     }
 }
 
-/// A float with so many bits of exponent and of fraction, without what stands behind the point.
+/// The integer part of a float with this many bits of exponent and of fraction; 0 for a negative number or a NaN.
 const fn truncated(bits: u64, (exponent_bits, fraction_bits): (u32, u32)) -> u64 {
     let largest = (1 << exponent_bits) - 1;
     let exponent = bits >> fraction_bits & largest;

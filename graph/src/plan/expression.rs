@@ -14,14 +14,14 @@ pub(super) enum Kind {
     Number,
 }
 
-/// What expressions may name where they stand.
+/// The names that an expression may use at its position in the plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names {
     pub(super) vars: u32,
     pub(super) symbols: u32,
 }
 
-/// Checks an expression, and goes behind it.
+/// Checks an expression, and moves the cursor past it.
 pub(super) fn check(cursor: &mut Cursor<'_>, names: Names, depth: u32) -> Result<Kind, Stop> {
     let at = cursor.at();
     if depth >= limits::EXPRESSION_DEPTH {
@@ -91,7 +91,7 @@ fn needs(found: Kind, needed: Kind, at: usize) -> Result<Kind, Stop> {
     if found == needed { Ok(found) } else { Err(Stop::new(Fault::PLAN_TYPE, at)) }
 }
 
-/// The value of an expression; the cursor goes behind it. A truth value is 0 or 1.
+/// Returns the value of an expression, and moves the cursor past it. A truth value is 0 or 1.
 #[inline]
 pub(super) fn eval(cursor: &mut Cursor<'_>, values: &Values) -> Result<u64, Stop> {
     let at = cursor.at();

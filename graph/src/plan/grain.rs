@@ -7,9 +7,9 @@
 //!        --begin-->     calls of its own       those before it are submitted (Walk::release)
 //!        -->            a task of its own      it would be alone: its work is large, or nobody knows it
 //! ```
-//! Calls are submitted when they have as much work as [`Measure`] says, when another call does not join them, and before anybody
-//! waits for a tensor. Invariants: a run has its calls in program order, and no call stands between them, so that a chain waits for
-//! nothing that comes after it; every call of a run has tiles that stay in their dimensions; the words of a run fit those of a chain.
+//! Calls are submitted when they have as much work as [`Measure`] says, when another call does not join them, and before the program waits
+//! for a tensor. Invariants: a run has its calls in program order, and no other call comes between them, so that a chain never waits for a
+//! later call; every call of a run has tiles that stay in their dimensions; the words of a run fit those of a chain.
 
 use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
 use pto_abi::fault::Fault;
@@ -26,14 +26,14 @@ use crate::link::{Link, Variation};
 use crate::stream::StreamBuilder;
 use crate::tensor_task::{Arg, TensorTask};
 
-/// Places of a plan whose calls share a dispatch.
+/// The largest number of call sites of a plan whose calls share a dispatch. A *place* is a call site.
 const PLACES: usize = 7;
 
 /// Operands of all calls that share a dispatch.
 const OPERANDS: usize = 32;
 const _: () = assert!(OPERANDS >= MAX_CHAIN_ARGS - task::PARAMS, "one call always has room");
 
-/// A call: where it stands in the plan, its kernel, and the words in front of those of the parameters.
+/// A call: its index in the plan, its kernel, and the words before those of the parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) at: usize,
@@ -41,25 +41,25 @@ pub(super) struct Call {
     pub(super) head: [u64; task::PARAMS],
 }
 
-/// A call of a place that is in a run.
+/// A call site of the present run.
 struct Entry {
     call: Call,
     measure: Measure,
-    /// The first of its operands, and the one behind the last.
+    /// The first of its operands, and the end of the range.
     operands: [usize; 2],
-    /// Calls of this place one after another.
+    /// How often this call site is called in succession.
     times: u32,
 }
 
 /// Calls that were put together and wait for more.
 pub(super) struct Run {
-    /// Their places, in program order; with nothing pending, the last one's operands are those of its last call.
+    /// Their call sites, in program order; with nothing pending, the last one's operands are those of its last call.
     entries: heapless::Vec<Entry, PLACES>,
     operands: heapless::Vec<Kept, OPERANDS>,
     is_pending: bool,
-    /// Whole turns that the places have taken; one, until the first place comes again.
+    /// Completed rounds of all call sites; one, until the first call site is called again.
     turns: u32,
-    /// The place whose turn it is.
+    /// The call site whose turn it is.
     next: usize,
     /// Turns that there are at most.
     most_turns: u64,
@@ -81,7 +81,7 @@ impl Run {
         }
     }
 
-    /// Where the last of its calls stands in the plan.
+    /// The index in the plan of the last of its calls.
     pub(super) fn at(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.call.at)
     }
@@ -121,18 +121,18 @@ impl Run {
         (self.is_pending, self.turns, self.next) = (true, 1, 0);
     }
 
-    /// The last call was submitted by somebody else.
+    /// The last call was submitted outside the grain.
     pub(super) fn forget(&mut self) {
         self.entries.clear();
         self.is_pending = false;
     }
 
-    /// Whether the last call stands at this place, so that others can [go on](Self::go_on) from it.
+    /// Whether the last call is at this call site, so that others can [go on](Self::go_on) from it.
     pub(super) fn is_kept(&self, at: usize) -> bool {
         !self.takes_turns() && self.entries.last().is_some_and(|entry| entry.call.at == at)
     }
 
-    /// Whether the first place has come again after others.
+    /// Whether the first call site was called again after others.
     const fn takes_turns(&self) -> bool {
         self.turns > 1 || self.next > 0
     }
@@ -176,12 +176,12 @@ impl Run {
         Ok(())
     }
 
-    /// How often the last place was called.
+    /// How often the last call site was called.
     fn times(&self) -> u32 {
         self.entries.last().map_or(0, |entry| entry.times)
     }
 
-    /// How many calls of the last place there are at most that move by these steps.
+    /// The largest number of calls of the last call site that move by these steps.
     fn most_by(&self, steps: &[i64]) -> u64 {
         let Some(last) = self.entries.last() else { return 1 };
         let (mut is_sequence, mut fits) = (true, true);
@@ -192,7 +192,7 @@ impl Run {
         if fits { self.most_of_last(is_sequence) } else { 1 }
     }
 
-    /// How many calls of the last place there are at most, beside those of the places before it.
+    /// The largest number of calls of the last call site, in addition to those of the call sites before it.
     #[inline]
     fn most_of_last(&self, is_sequence: bool) -> u64 {
         let [before @ .., last] = self.entries.as_slice() else { return 1 };
@@ -200,7 +200,7 @@ impl Run {
         if before.is_empty() { most } else { most.min(Self::room_beside(before, last.measure)) }
     }
 
-    /// For how many calls of this kind the work of a dispatch has room beside these.
+    /// How many more calls of this kind fit into the work of a dispatch.
     fn room_beside(entries: &[Entry], measure: Measure) -> u64 {
         if measure.asked > 0 {
             let kernels = entries.iter().map(|entry| u64::from(entry.times)).sum();
@@ -220,7 +220,7 @@ impl Run {
         last.iter().zip(steps).all(|(kept, step)| kept.step == *step)
     }
 
-    /// Takes so many calls of the last place in, of which each moves by these steps.
+    /// Adds this many calls of the last call site to the run; each moves by these steps.
     fn extend(&mut self, steps: &[i64], count: u64) {
         for (kept, step) in self.last_operands().iter_mut().zip(steps) {
             let moved = step.cast_unsigned().wrapping_mul(count);
@@ -232,7 +232,7 @@ impl Run {
         }
     }
 
-    /// Forgets all places but the last one; the run was submitted.
+    /// Forgets all call sites except the last one, after the run was submitted.
     fn keep_last(&mut self) {
         let Some(last) = self.entries.pop() else { return };
         self.width = last.measure.width;
@@ -240,7 +240,7 @@ impl Run {
         let _ = self.entries.push(last);
     }
 
-    /// Begins with the call after the last one, whose place is the only one; the run before it was submitted.
+    /// Begins a run with the call after the last one; its call site is the only one. The previous run was submitted.
     #[inline]
     fn begin_again(&mut self, steps: &[i64]) {
         for (kept, step) in self.last_operands().iter_mut().zip(steps) {
@@ -278,7 +278,7 @@ impl Run {
         Ok(self.at() == at && self.repeat(operands))
     }
 
-    /// Takes another call of the last place in, if it goes on as those before it.
+    /// Adds another call of the last call site to the run, if its operands continue the steps of the calls before it.
     #[inline]
     fn repeat(&mut self, operands: &[impl Next]) -> bool {
         let Some(last) = self.entries.last() else { return false };
@@ -302,7 +302,7 @@ impl Run {
         true
     }
 
-    /// Takes a call in where there are several places: the last one again, or the one whose turn it is.
+    /// Adds a call to a run with several call sites: of the last one again, or of the one whose turn it is.
     #[inline(never)]
     fn go_around(&mut self, at: usize, operands: &[impl Next]) -> bool {
         if !self.takes_turns() {
@@ -345,7 +345,7 @@ impl Run {
         true
     }
 
-    /// How many turns of the places have the work of a dispatch; no place was called twice.
+    /// How many rounds of the call sites have the work of a dispatch, where no call site was called twice in succession.
     fn enough_turns(&self) -> u64 {
         let asked = self.entries.first().map_or(0, |entry| entry.measure.asked);
         if asked > 0 {
@@ -354,8 +354,8 @@ impl Run {
         ENOUGH_NS.checked_div(Self::ns(&self.entries)).unwrap_or(1)
     }
 
-    /// Takes a call of another place in, if a dispatch has room for it, and no core is kept idle by that; `false`: nothing has changed. The call can be
-    /// in a run.
+    /// Adds a call of another call site, if a dispatch has room for it and that leaves no core idle; `false`: nothing has changed. The call
+    /// can be in a run.
     pub(super) fn add(&mut self, call: &Call, given: &[&Given], measure: Measure) -> bool {
         let Some(last) = self.entries.last().filter(|_| self.is_pending && !self.takes_turns())
         else {
@@ -437,7 +437,7 @@ impl Run {
         }
         self.turns = 1;
         if submitted.is_err() {
-            // Nobody submits what comes after a call that was refused.
+            // After a refused call, no further call is submitted.
             self.is_pending = false;
         }
         submitted

@@ -11,9 +11,9 @@ use crate::stream::StreamBuilder;
 
 /// A loop, and what it has not gone through yet.
 pub(super) struct Loop {
-    /// Its node.
+    /// The loop's node.
     pub(super) at: usize,
-    /// Its first variable, and how many it has.
+    /// The loop's first variable, and how many it has.
     pub(super) first: u32,
     count: u32,
     pub(super) is_in_order: bool,
@@ -50,7 +50,7 @@ impl Loop {
 }
 
 /// One of two nodes, of which the first has so many words; their code has been read. The cursor goes to the one that is chosen. The word
-/// behind both.
+/// past both.
 pub(super) fn choose<G: StreamBuilder>(
     cursor: &mut Cursor<'_>,
     walk: &Walk<'_, G>,

@@ -1,4 +1,4 @@
-//! An operand of calls that share a dispatch: where the last call has it, and how far it has moved ([`super::grain`]).
+//! An operand of calls that share a dispatch: its value in the last call, and how far it has moved ([`super::grain`]).
 
 use pto_abi::chain::MAX_CHAIN_STEP;
 use pto_abi::limits::MAX_ARGS;
@@ -10,12 +10,12 @@ use crate::link::Variation;
 /// The largest difference of a word from call to call.
 const LONGEST_STEP: u64 = MAX_CHAIN_STEP.unsigned_abs();
 
-/// Words that vary in a chain: each takes a word for itself and one for its step, beside the head of its link.
+/// Words that vary in a chain: each takes a word for itself and one for its step, in addition to the head of its link.
 pub(super) const VARIATIONS: usize = (MAX_ARGS - task::PARAMS) / 2;
 
 /// An operand of a run.
 pub(super) struct Kept {
-    /// As the first call has it.
+    /// The operand in the first call.
     pub(super) given: Given,
     /// Bytes of an element of a tile.
     element_bytes: i64,

@@ -1,4 +1,4 @@
-//! The words of a plan and of its bindings: codes, places and limits. The writer is `pto_workload::plan`.
+//! The words of a plan and of its bindings: codes, indices and limits. The writer is `pto_workload::plan`.
 //!
 //! ```text
 //! header | tensors | kernels | root node                         words of 32 bits
@@ -17,7 +17,7 @@ pub const VERSION: u32 = 1;
 /// Words of the header.
 pub const HEADER_WORDS: usize = 8;
 
-/// The places of the header's words.
+/// The indices of the header's words.
 pub mod header {
     /// [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
@@ -79,12 +79,12 @@ pub mod limits {
     pub const RANK: usize = pto_abi::limits::MAX_RANK;
 }
 
-/// Where the rank of a process stands in the word of the channels that it sends to.
+/// The bit at which the rank of a process begins, in the word of the channels that it sends to.
 pub const RANK_SHIFT: u32 = 16;
 
 /// The codes of nodes.
 pub mod node {
-    /// Nothing.
+    /// A node without content.
     pub const EMPTY: u32 = 1;
     /// As many nodes as the operand says, one after the other.
     pub const BLOCK: u32 = 2;
@@ -98,7 +98,7 @@ pub mod node {
     pub const SLOT_SET: u32 = 6;
     /// A slot gets an element. Operand: the slot; the tensor above 8 bits. Then an expression for each dimension.
     pub const SLOT_LOAD: u32 = 7;
-    /// The schedule, which stands in front of the root where there is one. Operand: [`schedule`](super::schedule) flags. Then lanes;
+    /// The schedule, which comes before the root where there is one. Operand: [`schedule`](super::schedule) flags. Then lanes;
     /// tasks of a batch; tasks before the first one starts. A task has one expression more for each of the flags
     /// [`KEY`](super::schedule::KEY) and [`PRIORITY`](super::schedule::PRIORITY), in this order.
     pub const SCHEDULE: u32 = 8;
@@ -161,11 +161,11 @@ pub mod expression {
     pub const AND: u32 = 8;
     /// Operand: words of the second.
     pub const OR: u32 = 9;
-    /// Of a truth value.
+    /// The negation of a truth value.
     pub const NOT: u32 = 10;
-    /// Of a number.
+    /// The negation of a number.
     pub const NEGATE: u32 = 11;
-    /// Of a number.
+    /// The bitwise complement of a number.
     pub const COMPLEMENT: u32 = 12;
     /// Anything as a truth value.
     pub const TO_TRUTH: u32 = 13;
@@ -207,13 +207,13 @@ pub mod expression {
 
 /// The codes of indices.
 pub mod index {
-    /// One place: an expression.
+    /// One index: an expression.
     pub const AT: u32 = 0;
     /// A start and a length: two expressions.
     pub const RANGE: u32 = 1;
 }
 
-/// In the place of a dimension: the tile has none for this side.
+/// Instead of a dimension: the tile has no dimension for this side.
 pub const NO_DIMENSION: u32 = 0xFF;
 
 /// Words of a tensor: element type and rank above 8 bits; then an extent for each of [`limits::RANK`] dimensions.
@@ -258,9 +258,9 @@ pub mod orch {
     pub const PLAN: usize = 0;
     /// Words of the plan; or one of the numbers below.
     pub const PLAN_WORDS: usize = 1;
-    /// In the place of the words of a plan: a list of tasks stands there.
+    /// Instead of the words of a plan: a list of tasks follows.
     pub const TASK_LIST: u64 = u64::MAX;
-    /// In the place of the words of a plan: the words for another builder of the device stand there. Simulated devices alone run these.
+    /// Instead of the words of a plan: words for another builder of the device follow. Only simulated devices run these.
     pub const BUILDER: u64 = u64::MAX - 1;
     /// Where the bindings are.
     pub const BINDINGS: usize = 2;
@@ -268,12 +268,12 @@ pub mod orch {
     pub const BINDINGS_WORDS: usize = 3;
     /// How many words for a plan.
     pub const COUNT: usize = 4;
-    /// How many plans one launch expands at most; fewer where the words of a group stand behind them.
+    /// The largest number of plans that one launch expands; fewer if the words of a group follow them.
     pub const MOST_PLANS: usize = pto_abi::limits::MAX_ORCH_ARGS / COUNT;
 }
 
 /// The words of the bindings, 64 bits each: a head, a word for each symbol, two for each array, a descriptor for each tensor, and a word
-/// for each kernel: the nanoseconds that it takes on a core, 0 where nobody knows.
+/// for each kernel: the nanoseconds that it takes on a core, 0 if unknown.
 pub mod binding {
     /// Where the kernels' code is.
     pub const CODE: usize = 0;

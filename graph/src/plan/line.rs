@@ -43,7 +43,7 @@ impl Line {
     }
 }
 
-/// The expression at the cursor while the variable counts up; the cursor goes behind it. `None`: it has no value.
+/// The expression at the cursor while the variable counts up. The cursor moves past it. `None`: the expression has no value.
 pub(super) fn line(cursor: &mut Cursor<'_>, values: &Values, var: u32) -> Option<Line> {
     let before = *cursor;
     let (op, operand) = cursor.code();

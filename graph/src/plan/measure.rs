@@ -2,8 +2,8 @@
 
 use pto_abi::chain::MAX_CHAIN_KERNELS;
 
-/// Work beside which a dispatch costs little. On the profile a2a3 a dispatch costs 2 to 3 us of a builder, a scheduler and a core
-/// (docs/decisions/plan-expansion.md).
+/// The work of a dispatch from which its own cost is small in comparison. On the profile a2a3 a dispatch costs 2 to 3 us of a builder, a
+/// scheduler and a core (docs/decisions/plan-expansion.md).
 pub(super) const ENOUGH_NS: u64 = 20_000;
 
 /// What a core needs from one kernel of a chain to the next, there.
@@ -21,7 +21,7 @@ pub(super) const MOST: u64 = MAX_CHAIN_KERNELS as u64;
 pub(super) struct Measure {
     /// As the bindings say it: 0 leaves the choice to this.
     pub(super) asked: u64,
-    /// Nanoseconds of the kernel; 0: nobody knows.
+    /// The kernel's time in nanoseconds; 0 if unknown.
     pub(super) cost_ns: u64,
     /// Iterations of the loops around the call that may run side by side.
     pub(super) width: u64,
@@ -29,8 +29,8 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// How many calls of one place one dispatch has at most. Calls that are one after the other in any case take no core from each other;
-    /// of others each core is to have one dispatch at least.
+    /// The largest number of calls of one call site in one dispatch. Calls that are one after the other in any case take no core from each
+    /// other; of others each core is to have one dispatch at least.
     #[must_use]
     pub(super) fn most(self, is_sequence: bool) -> u64 {
         if self.asked > 0 || self.cost_ns == 0 {
@@ -40,7 +40,7 @@ impl Measure {
         if is_sequence { enough.max(1) } else { enough.min(self.share(self.width)).max(1) }
     }
 
-    /// Whether a dispatch has room for other calls beside this one.
+    /// Whether a dispatch has room for other calls in addition to this one.
     #[must_use]
     pub(super) fn is_short(self) -> bool {
         match self.asked {

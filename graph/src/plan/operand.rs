@@ -14,7 +14,7 @@ pub(super) trait Next {
     /// What moves from call to call: the first element of a tile, or a word.
     fn place(&self) -> u64;
 
-    /// Whether nothing but the place differs: a tile of the same tensor of which as much counts, and which stays in its dimensions; or a word.
+    /// Whether only the position differs: a tile of the same tensor of which as much counts, and which stays in its dimensions; or a word.
     fn is_like(&self, given: &Given) -> bool;
 }
 
@@ -85,7 +85,7 @@ impl Next for Given {
         }
     }
 
-    /// It stays in its dimensions, as whoever moves it has seen.
+    /// The caller has checked that it stays in its dimensions.
     #[inline]
     fn is_like(&self, given: &Given) -> bool {
         match (given, self) {
@@ -121,7 +121,7 @@ impl Given {
         }
     }
 
-    /// The same, with a tile or a word that has moved to `place`: to this element, or to this word.
+    /// Moves the operand to `place`: the tile to this element, or the word to this value.
     #[inline]
     pub(super) fn move_to(&mut self, place: u64) {
         match self {

@@ -5,10 +5,11 @@
 //!                                                 |--> send: a task, then a token with it; the process waits for room
 //!                                                 '--> consume: takes a token; the next task waits for the token's task
 //! ```
-//! Nobody waits for a core here: what a send or a receive waits for in time becomes an edge between tasks. So a pipeline needs the memory of
-//! its processes and channels alone, and the order of its tokens is the same in every run: that of the `v9` clock, on which a task takes the
-//! cycles of its kernel on whole tiles. Tasks of a process run one after another; tiles order tasks of different processes as well. Where processes
-//! are on several ranks, each rank goes through all of them and submits the tasks of its own; the rest is in `crossings.rs`.
+//! The expansion never waits for a core: what a send or a receive waits for in time becomes an edge between tasks. So a pipeline needs the
+//! memory of its processes and channels alone, and the order of its tokens is the same in every run: that of the `v9` clock, on which a
+//! task takes the cycles of its kernel on whole tiles. Tasks of a process run one after another; tiles order tasks of different processes
+//! as well. Where processes are on several ranks, each rank goes through all of them and submits the tasks of its own; the rest is in
+//! `crossings.rs`.
 
 use pto_abi::fault::Fault;
 
@@ -27,7 +28,7 @@ use super::walk::Walk;
 use crate::stream::StreamBuilder;
 
 /// Expands the pipeline at the cursor.
-// Not inlined: its processes would stand on the stack of every other plan as well.
+// Not inlined, because its processes would otherwise use stack of every other plan as well.
 #[inline(never)]
 pub(super) fn run<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
@@ -42,7 +43,7 @@ pub(super) fn run<G: StreamBuilder>(
     let waiting = pipeline.processes.iter().filter(|process| process.state != State::Done);
     let mut count = 0;
     for (var, process) in (0..).zip(waiting) {
-        // The host says what stands at these words.
+        // The host chooses the contents of these words.
         walk.values.set_var(var, i64::try_from(process.waits_at).unwrap_or(0));
         count = var + 1;
     }
@@ -113,7 +114,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// So many processes more may send to these channels.
+    /// Adds `by` to the number of processes that may send to these channels.
     fn count_senders(&mut self, sends: u32, by: i32) {
         for (number, channel) in self.channels.iter_mut().enumerate() {
             if sends >> number & 1 == 1 {
@@ -172,7 +173,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What comes behind a node that has ended.
+    /// Continues after a node that has ended.
     fn frame<G: StreamBuilder>(
         &mut self,
         walk: &mut Walk<'_, G>,
@@ -378,7 +379,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// A process takes a token, or goes on behind the loop over tokens.
+    /// A process takes a token, or continues after the loop over tokens.
     fn take<G: StreamBuilder>(
         &mut self,
         walk: &mut Walk<'_, G>,

@@ -16,9 +16,9 @@ pub(super) enum State {
     Done,
 }
 
-/// A node that is under way. Where the process goes on behind it says `after`, where that is not the end of what is inside.
+/// A node that is being expanded. `after` says where the process continues, unless that is the end of the node's body.
 pub(super) enum Frame {
-    /// So many nodes are left, one behind the other.
+    /// This many nodes are left in sequence.
     Nodes(u32),
     /// One of two nodes.
     Choice {
@@ -43,10 +43,10 @@ pub(super) enum Frame {
 pub(super) struct Process {
     /// The channels that it sends to, a bit for each.
     pub(super) sends: u32,
-    /// The rank that has it.
+    /// The rank that runs the process.
     pub(super) rank: u16,
     pub(super) state: State,
-    /// Its time on the `v9` clock.
+    /// The process's time on the `v9` clock.
     pub(super) time: u64,
     /// The nodes that are under way.
     pub(super) frames: heapless::Vec<Frame, { limits::PROCESS_DEPTH as usize }>,
@@ -119,7 +119,7 @@ impl Process {
         (self.at, self.is_at_node) = (at, true);
     }
 
-    /// Goes on behind a node.
+    /// Continues after a node.
     pub(super) const fn end(&mut self, at: usize) {
         (self.at, self.is_at_node) = (at, false);
     }

@@ -29,7 +29,8 @@ struct Moving {
 }
 
 impl Moving {
-    /// The operand whose expressions and parameter are at the cursors, which go behind it, in this turn. `None`: it does not move by steps.
+    /// The operand whose expressions and parameter are at the cursors, in this turn. The cursors move past it. `None`: the operand does not
+    /// move by steps.
     fn read<G>(
         walk: &Walk<'_, G>,
         (cursor, params): (&mut Cursor<'_>, &mut Cursor<'_>),
@@ -60,7 +61,7 @@ impl Next for Moving {
 struct RowCall {
     call: Call,
     measure: Measure,
-    /// The first of its operands, and the one behind the last.
+    /// The first of its operands, and the end of the range.
     operands: [usize; 2],
     /// Whether nothing is held back for it.
     is_alone: bool,
@@ -74,7 +75,7 @@ struct Row {
 
 /// Makes the calls of the turns after this one, while a variable counts up, `most` of them at most; of how many turns. The variable has the
 /// value of the last one then.
-// Not inlined: the operands would stand on the stack of every loop.
+// Not inlined, because the operands would otherwise use stack of every loop.
 #[inline(never)]
 pub(super) fn go_on<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,

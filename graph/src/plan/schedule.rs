@@ -27,7 +27,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule at the cursor, which goes behind it; `None`: there is none.
+    /// The schedule at the cursor, which moves past it; `None`: there is none.
     ///
     /// # Errors
     /// `PLAN_CODE`: an unknown flag. `PLAN_LIMIT`: too many lanes, or more tasks than can be held.
@@ -55,7 +55,7 @@ impl Schedule {
         self.flags & flag != 0
     }
 
-    /// Expressions that a task has beside its arguments.
+    /// Expressions that a task has in addition to its arguments.
     pub(super) const fn expressions(self) -> u32 {
         (self.flags & (schedule::KEY | schedule::PRIORITY)).count_ones()
     }
@@ -77,7 +77,7 @@ pub(super) struct Pace {
     width: usize,
     /// For each lane the last `width` tasks of it.
     last: [Option<TaskId>; limits::LANES],
-    /// For each lane the place of its next task among these.
+    /// For each lane, the index of its next task among these.
     next: [u8; limits::LANES],
     turn: usize,
     added: u64,
@@ -101,7 +101,7 @@ impl Pace {
         }
     }
 
-    /// What the next task is; its expressions stand at the cursor, which goes behind them.
+    /// Reads the schedule of the next task. Its expressions are at the cursor, which moves past them.
     pub(super) fn choose(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -126,7 +126,7 @@ impl Pace {
         turn
     }
 
-    /// Where the task stands that the next one of a lane waits for; `None`: any number of tasks may be under way.
+    /// The index of the task that the next one of a lane waits for; `None`: any number of tasks may be under way.
     fn place(&mut self, lane: usize) -> Option<&mut Option<TaskId>> {
         // One lane has all cores.
         let is_bound = self.schedule.lanes > 1 || self.schedule.has(schedule::IN_ORDER);

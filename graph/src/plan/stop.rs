@@ -2,21 +2,21 @@
 
 use pto_abi::fault::Fault;
 
-/// A fault with its place: the word of the plan at which the walk was.
+/// A fault and the index of the plan's word at which the expansion stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// What happened.
+    /// The fault.
     pub fault: Fault,
-    /// The word of the plan.
+    /// The index of the word in the plan.
     pub at: usize,
-    /// What was found.
+    /// The value that was found.
     pub found: u64,
-    /// What was expected, or the limit.
+    /// The value that was expected, or the limit that was exceeded.
     pub limit: u64,
 }
 
 impl Stop {
-    /// A fault at a word of the plan.
+    /// Makes a fault at a word of the plan.
     #[cold]
     #[must_use]
     pub const fn new(fault: Fault, at: usize) -> Self {

@@ -7,7 +7,7 @@
 
 /// Where the kernel's code is.
 pub const CODE: usize = 0;
-/// Bytes of the code; the kernel's number above 32 bits; its nanoseconds on a core above 40, or 0 where nobody knows.
+/// Bytes of the code; the kernel's number above 32 bits; its nanoseconds on a core above 40, or 0 if unknown.
 pub const CODE_BYTES: usize = 1;
 /// The word at [`CODE_BYTES`]. More nanoseconds than fit are as many as fit.
 #[must_use]
@@ -67,35 +67,35 @@ pub mod descriptor {
     const _: () = assert!(FIRST < WORDS);
 }
 
-/// The memory in which cores execute tile kernels: one place for each core, and one word that says whether it is taken. A core
-/// takes any free place for the time of one task, so that no core needs a number.
+/// The memory in which cores execute tile kernels: one frame for each core, and one word that says whether the frame is taken. A core takes
+/// any free frame for the time of one task, so that no core needs a number.
 pub mod scratch {
-    /// How many places.
+    /// The number of frames.
     pub const PLACES: usize = 0;
-    /// Words of a place.
+    /// Words of a frame.
     pub const PLACE_WORDS: usize = 1;
-    /// Where the words begin that say whether a place is taken, one line each.
+    /// The address of the words that say whether a frame is taken. Each word has a cache line of its own.
     pub const FLAGS: usize = 8;
-    /// Behind the flag of a place: the cycles that the kernels executed in it have reported, in sum.
+    /// The word after the flag of a frame: the sum of the cycles that the kernels executed in it have reported.
     pub const CYCLES: usize = 1;
     /// Words from one flag to the next.
     pub const FLAG_WORDS: usize = 8;
-    /// The beginning of a place, where a core keeps the kernel that it accepted last.
+    /// The beginning of a frame, where a core keeps the kernel that it accepted last.
     pub const KERNEL_WORDS: usize = 4096;
 
-    /// Where the places begin.
+    /// The address of the first frame.
     #[must_use]
     pub const fn places_at(places: usize) -> usize {
         FLAGS + places * FLAG_WORDS
     }
 
-    /// Words for so many places, for kernels that need up to `frame_words`.
+    /// Words for this many frames, for kernels that need up to `frame_words`.
     #[must_use]
     pub const fn words(places: usize, frame_words: usize) -> usize {
         places_at(places) + places * place_words(frame_words)
     }
 
-    /// Words of a place.
+    /// Words of a frame.
     #[must_use]
     pub const fn place_words(frame_words: usize) -> usize {
         KERNEL_WORDS + frame_words.next_multiple_of(8)

@@ -25,7 +25,7 @@ use crate::tensor_task::TensorTask;
 type Operands<'t> = heapless::Vec<Operand<'t>, { limits::PARAMS }>;
 type AllGiven = heapless::Vec<Given, { limits::PARAMS }>;
 
-/// Submits the call at the cursor, or lets it join a run, and goes behind it. `at` is the call, `number` its kernel.
+/// Submits the call at the cursor, or lets it join a run, and moves the cursor past it. `at` is the call, `number` its kernel.
 pub(super) fn submit<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
     cursor: &mut Cursor<'_>,
@@ -96,7 +96,7 @@ pub(super) fn release<G: StreamBuilder>(walk: &mut Walk<'_, G>) -> Result<(), St
     walk.run.submit(walk.stream).map_err(|fault| Stop::new(fault, walk.run.at()))
 }
 
-/// What the parameter at `params` gets. Both cursors go behind it.
+/// The operand of the parameter at `params`. Both cursors move past it.
 #[inline]
 pub(super) fn operand<'w>(
     (bindings, values): (&'w Bindings, &Values),
@@ -110,8 +110,8 @@ pub(super) fn operand<'w>(
     })
 }
 
-/// Submits the call at the cursor as a task that waits for others beside those that its tiles say, and goes behind it. Without `after` the call is
-/// one of another rank, and is only looked at. `load` gets the tiles that it writes.
+/// Submits the call at the cursor as a task that waits for others in addition to those that its tiles imply, and moves the cursor past it.
+/// Without `after` the call is one of another rank, and is only looked at. `load` gets the tiles that it writes.
 pub(super) fn submit_after<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
     cursor: &mut Cursor<'_>,

@@ -36,24 +36,24 @@ impl Tile {
     }
 }
 
-/// A view that was read: where its tile is. The region that the tile touches is worked out where somebody needs it.
+/// A view that was read from the plan: the position of its tile. The region that the tile touches is computed on demand.
 #[derive(Clone, Copy)]
 pub(super) struct View<'t> {
     pub(super) param: ParamEntry,
-    /// Where it stands in the plan.
+    /// The index of the view in the plan.
     at: usize,
     number: u8,
     whole: &'t TensorView<'static>,
-    /// The first place of each dimension.
+    /// The first index of each dimension.
     starts: [i64; limits::RANK],
-    /// The dimensions of which it is one place.
+    /// The dimensions of which it selects a single index.
     is_point: [bool; limits::RANK],
     /// Rows and columns that count.
     counted: [u16; 2],
     dims: [u32; 2],
 }
 
-/// The view at the cursor, which goes behind it.
+/// Reads the view at the cursor, which moves past it.
 #[inline]
 pub(super) fn view<'w>(
     (bindings, values): (&'w Bindings, &Values),
@@ -85,7 +85,7 @@ impl View<'_> {
         let start = eval_signed(cursor, values)?;
         let length = if is_range { eval_signed(cursor, values)? } else { 1 };
         let extent = i64::from(self.extent(dim));
-        // A range without any place may stand at the end.
+        // An empty range may begin at the end of the dimension.
         let last = if length > 0 { extent.saturating_sub(1) } else { extent };
         if !(0..=last).contains(&start) {
             let wrong = Stop::new(Fault::PLAN_INDEX, at);

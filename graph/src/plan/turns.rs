@@ -36,7 +36,7 @@ impl Traffic {
         self.meets() || self.sends.wrapping_sub(self.takes) < self.depth
     }
 
-    /// The token whose place the next one gets: the next send completes when it has been taken, and not before. `None`: the place is new, or
+    /// The token whose slot the next one gets: the next send completes only when that token has been taken. `None`: the slot is new, or
     /// the sender waits for the receiver.
     #[must_use]
     pub const fn follows(&self) -> Option<u64> {

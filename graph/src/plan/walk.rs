@@ -114,7 +114,8 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         }
     }
 
-    /// Submits what was put together, and publishes the tasks that the schedule holds back: nobody waits for them, and at the end none is left.
+    /// Submits what was put together, and publishes the tasks that the schedule holds back. No task waits for them, and at the end none is
+    /// left.
     pub(super) fn release(&mut self, at: usize) -> Result<(), Stop> {
         self.run.submit(self.stream).map_err(|fault| Stop::new(fault, self.run.at()))?;
         let Some(pace) = &mut self.pace else { return Ok(()) };

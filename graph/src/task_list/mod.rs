@@ -48,14 +48,14 @@ pub const OUT: u8 = 2;
 pub const IN_OUT: u8 = 3;
 /// Views that a task has at most, without that of its predicate.
 pub const MAX_VIEWS: usize = 16;
-/// Kernels beside the own one that are read; the runtime says which of them it takes.
+/// The number of kernels that are read in addition to the task's own kernel; the runtime checks which of them it supports.
 const MAX_MIX: usize = 4;
 
 /// Adds the tasks of the list at this address.
 ///
 /// # Errors
-/// `BUILD_FAILED`: the list is none; `BUILD_UNKNOWN_TASK`: a task waits for one that does not stand in front of it; those of [`StreamBuilder`].
-// Not inlined: what it keeps would stand on the stack of every other program as well.
+/// `BUILD_FAILED`: the list is none; `BUILD_UNKNOWN_TASK`: a task waits for one that does not come before it; those of [`StreamBuilder`].
+// Not inlined, because its variables would otherwise use stack of every other program as well.
 #[inline(never)]
 pub fn add<G: StreamBuilder>(stream: &mut G, at: GmAddr) -> Result<(), BuildError> {
     let mut words = Words { at: at.0 };
@@ -214,7 +214,7 @@ impl Words {
         code.and_then(|code| member(code).ok()).ok_or(Fault::BUILD_FAILED)
     }
 
-    /// The view behind the head of an argument.
+    /// Reads the view that follows the head of an argument.
     fn view<G: StreamBuilder>(
         &mut self,
         stream: &G,

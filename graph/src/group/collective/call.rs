@@ -27,7 +27,8 @@ pub(super) struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    /// The next call of a communicator, on a tensor of so many elements. [`Algorithm::AUTO`] stands for the only way that a collective has.
+    /// The next call of a communicator, on a tensor of so many elements. [`Algorithm::AUTO`] selects the only algorithm of a collective
+    /// that has one.
     pub(super) fn new(
         comm: &'c Communicator,
         (collective, reduction, algorithm): (Collective, Option<Reduction>, Algorithm),
@@ -58,12 +59,12 @@ impl<'c> Call<'c> {
         self.comm.size()
     }
 
-    /// The rank so many places further on, the ranks being in a circle. (A size of zero, which there is not, would give this one.)
+    /// The rank this many steps further on in the ring of ranks. (For a size of zero, which cannot occur, it is this rank.)
     pub(super) fn after(&self, distance: u32) -> u32 {
         (self.rank() + distance).checked_rem(self.size()).unwrap_or(0)
     }
 
-    /// The rank so many places before; `distance` is at most the size.
+    /// The rank this many steps back; `distance` is at most the size.
     pub(super) fn before(&self, distance: u32) -> u32 {
         self.after(self.size() - distance)
     }
@@ -122,7 +123,7 @@ impl<'c> Call<'c> {
         found.map_or(Ok(()), |tile| self.send_one(stream, &tile, (to, step, at), &[]))
     }
 
-    /// Sends a tile when the tasks in `after` are complete, beside those that the tile says.
+    /// Sends a tile when its producers and the tasks in `after` are complete.
     pub(super) fn send_one<G: StreamBuilder>(
         &self,
         stream: &mut G,
@@ -218,7 +219,7 @@ impl<'c> Call<'c> {
         Ok(())
     }
 
-    /// Receives a tile of a rank and reduces it into this one's, which has its place before it (0) or behind it (1).
+    /// Receives a tile of a rank and reduces it into this rank's tile, which is the first operand (0) or the second one (1).
     pub(super) fn reduce_one<G: StreamBuilder>(
         &self,
         stream: &mut G,

@@ -11,7 +11,7 @@ use crate::tensor::TensorView;
 /// The first step of a gather: a call that scatters before has lower ones.
 const FIRST_STEP: u32 = 1 << 15;
 
-/// By one of the algorithms.
+/// Gathers with one of the algorithms.
 pub(super) fn gather<G: StreamBuilder>(
     call: &Call<'_>,
     stream: &mut G,

@@ -10,7 +10,7 @@ use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 
-/// The rank that passes on a tile, of which there is one beside the root.
+/// The rank that passes on a tile. Each tile has one relay, which is not the root.
 fn relay_of(call: &Call<'_>, root: u32, tile: u32) -> u32 {
     let place = tile.checked_rem(call.size() - 1).unwrap_or(0);
     (root + 1 + place).checked_rem(call.size()).unwrap_or(0)

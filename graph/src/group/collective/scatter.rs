@@ -10,7 +10,7 @@ use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 
-/// By one of the algorithms.
+/// Reduces and scatters with one of the algorithms.
 pub(super) fn scatter<G: StreamBuilder>(
     call: &Call<'_>,
     stream: &mut G,

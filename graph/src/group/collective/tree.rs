@@ -57,7 +57,7 @@ pub(super) fn reduce<G: StreamBuilder>(
     Ok(())
 }
 
-/// This rank's place in a tree whose root has place 0.
+/// This rank's index in a tree whose root has index 0.
 fn position(call: &Call<'_>, root: u32) -> u32 {
     call.before(root)
 }
