@@ -31,7 +31,7 @@ pub enum MemorySpace {
 /// A tensor of a call: dense, the last dimension the innermost one.
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a> {
-    /// Its first byte.
+    /// The tensor's first byte.
     pub pointer: *mut c_void,
     /// At most 5 extents.
     pub shape: &'a [u32],

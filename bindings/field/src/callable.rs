@@ -46,9 +46,9 @@ pub struct KernelCode<'a> {
     pub kind: CoreKind,
     /// What reports call it.
     pub name: &'a str,
-    /// Its function, `kernel_entry` by convention.
+    /// The name of the kernel's function, `kernel_entry` by convention.
     pub symbol: &'a str,
-    /// Its code.
+    /// The kernel's code.
     pub code: ObjectCode<'a>,
 }
 
@@ -57,11 +57,11 @@ pub struct KernelCode<'a> {
 pub struct ProgramSource<'a> {
     /// The orchestration.
     pub orchestration: ObjectCode<'a>,
-    /// Its entry, `aicpu_orchestration_entry` by convention.
+    /// The name of the program's entry, `aicpu_orchestration_entry` by convention.
     pub entry: &'a str,
     /// The function that says how many arguments it expects; one that is not there is not asked.
     pub config: Option<&'a str>,
-    /// Its kernels.
+    /// The kernels that the program calls.
     pub kernels: &'a [KernelCode<'a>],
 }
 

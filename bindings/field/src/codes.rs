@@ -19,7 +19,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($number);
             )+
 
-            /// Its name; of a program's own code `USER_DEFINED`.
+            /// The error's name; `USER_DEFINED` for a program's own code.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self.0 { $($number => stringify!($name),)+ _ => "USER_DEFINED" }

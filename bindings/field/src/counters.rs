@@ -19,13 +19,13 @@ pub enum Pipe {
     Vector,
     /// The matrix unit.
     Cube,
-    /// From L1 to the matrix unit.
+    /// The pipe from L1 to the matrix unit.
     Mte1,
-    /// From global memory.
+    /// The pipe from global memory.
     Mte2,
-    /// From a vector core to global memory.
+    /// The pipe from a vector core to global memory.
     Mte3,
-    /// From the matrix unit to everywhere.
+    /// The pipe from the matrix unit to all memories.
     Fixpipe,
 }
 

@@ -143,7 +143,7 @@ impl FieldDevice {
         Ok(Self { device, hosting, entry_mode, registered, zero, tickets: AtomicU64::new(1) })
     }
 
-    /// Its memory, usable during runs.
+    /// The device's memory, usable during runs.
     #[must_use]
     pub fn memory(&self) -> &DeviceMemory {
         self.device.memory()

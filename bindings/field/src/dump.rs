@@ -42,7 +42,7 @@ pub struct DumpEntry {
     pub(crate) own: u64,
     /// The argument.
     pub argument: usize,
-    /// Its [`tag`].
+    /// The entry's [`tag`].
     pub tag: u64,
     /// After the task.
     pub is_after: bool,

@@ -27,7 +27,8 @@ impl AsyncKernel for KernelThread {
     }
 }
 
-/// Runs a kernel on a thread of its own; whether it goes on after this call. If so, the machine has been told with `goes_on`.
+/// Runs a kernel on a thread of its own. Returns whether the kernel is still running after this call; then this function has called
+/// `goes_on` of the machine.
 ///
 /// # Errors
 /// The system has no thread for it: it has not run.

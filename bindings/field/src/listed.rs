@@ -43,7 +43,7 @@ impl State {
 
     /// Copies failures and times that kernels have written there into the build.
     fn report_to(&self, build: &Build) {
-        // SAFETY: the memory is ours and was zeroed, the process has it at this address, and all of it is atomic.
+        // SAFETY: the memory is ours, was zeroed, and is mapped at this address; all of its words are atomic.
         let state = unsafe { &*self.address() };
         build.shared.failed.store(state.failed.load(Ordering::Relaxed), Ordering::Relaxed);
         for (ours, theirs) in build.shared.timing.iter().zip(&state.timing) {

@@ -29,7 +29,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Of a run in which nothing was submitted.
+    /// The outcome of a run in which nothing was submitted.
     pub(crate) fn refused(error: FieldError) -> Self {
         Self {
             code: code_of(Some(&error)),

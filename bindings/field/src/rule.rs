@@ -48,7 +48,7 @@ impl BufferRegion {
         self.low
     }
 
-    /// Its extents.
+    /// The region's extents.
     pub(crate) fn shape(&self) -> &[u32] {
         self.shapes.get(..self.ndims as usize).unwrap_or(&self.shapes)
     }

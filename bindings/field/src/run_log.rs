@@ -44,7 +44,7 @@ pub enum EdgeCause {
 /// An edge under the field's rule.
 #[derive(Clone, Debug)]
 pub struct EdgeEntry {
-    /// Its index in [`RunLog::tasks`].
+    /// The producer's index in [`RunLog::tasks`].
     pub producer: usize,
     /// As `producer`.
     pub consumer: usize,
@@ -82,7 +82,7 @@ pub struct ScopeEntry {
     pub is_end: bool,
     /// How many are open around it.
     pub depth: usize,
-    /// Its ring.
+    /// The scope's ring.
     pub ring: usize,
     /// What ended scopes have given back, since the run began.
     pub released: RingCount,

@@ -83,14 +83,14 @@ impl Scopes {
     }
 }
 
-/// What an id says of its task.
+/// The status of the task with a given id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskStatus {
-    /// No task has it.
+    /// No task has this id.
     Unknown,
-    /// It has retired, or nothing of it is left to wait for.
+    /// The task has retired, or the engine keeps no state of the task to wait for.
     Retired,
-    /// It may still run. `is_noted`: the engine knows what it writes.
+    /// The task may still run. `is_noted`: the engine knows which tensors it writes.
     Alive { id: TaskId, number: u64, is_noted: bool },
 }
 

@@ -158,7 +158,7 @@ impl SharedState {
         self.watch.as_ref().is_some_and(|watch| watch.look(look))
     }
 
-    /// The same, for looks that are some milliseconds apart.
+    /// As [`is_stuck`](Self::is_stuck), for polls that are some milliseconds apart.
     pub(crate) fn is_stuck_slowly(&self, look: PolledWord) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.look_slowly(look))
     }

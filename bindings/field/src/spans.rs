@@ -20,7 +20,7 @@ pub(crate) struct KernelSpan {
     pub(crate) block: u32,
     /// How long its pipes were busy; `None`: the kernel reported no instruction.
     pub(crate) pipes: Option<PipeCycles>,
-    /// Its func id; negative: not known.
+    /// The kernel's func id; negative: not known.
     pub(crate) func_id: i32,
     /// The OS thread that runs the core.
     pub(crate) thread: u32,

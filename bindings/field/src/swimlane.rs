@@ -23,9 +23,9 @@ pub struct KernelCall {
     pub task: u64,
     /// Which of the task's kernels: AIC, AIV 0, AIV 1.
     pub slot: u8,
-    /// Its func id; negative: not known.
+    /// The kernel's func id; negative: not known.
     pub func_id: i32,
-    /// Its index in [`Swimlane::cores`].
+    /// The kernel's index in [`Swimlane::cores`].
     pub core: usize,
     /// When the kernel began, in nanoseconds.
     pub begin: u64,
@@ -72,13 +72,13 @@ pub enum Work {
 pub struct Phase {
     /// What it did.
     pub work: Work,
-    /// From when on, in nanoseconds.
+    /// Begin of the phase, in nanoseconds.
     pub begin: u64,
     /// Until when.
     pub end: u64,
     /// How many tasks or kernels it was about.
     pub count: usize,
-    /// Its number among the rounds of this scheduler that did something.
+    /// The number of the round among the rounds of this scheduler that did something.
     pub round: usize,
     /// The task that it is about, where it is one.
     pub task: Option<u64>,
@@ -109,7 +109,7 @@ pub struct Swimlane {
 }
 
 impl Swimlane {
-    /// Of the calls that were kept.
+    /// Makes a swimlane of the kernel calls in `spans`.
     pub(crate) fn of_spans(spans: &[KernelSpan]) -> Self {
         let mut cores: Vec<(u8, u32)> =
             spans.iter().map(|span| (span.slot.min(1), span.thread)).collect();

@@ -108,7 +108,7 @@ impl SharedDevice {
         })
     }
 
-    /// Its name.
+    /// The device's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -120,7 +120,7 @@ impl SharedDevice {
         self.cores[kind.index()]
     }
 
-    /// Its memory; usable during runs.
+    /// The device's memory; usable during runs.
     #[must_use]
     pub fn memory(&self) -> &DeviceMemory {
         &self.memory

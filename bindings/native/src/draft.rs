@@ -101,7 +101,7 @@ impl GraphDraft {
         &self.names
     }
 
-    /// Its tasks, arguments and edges.
+    /// The draft's tasks, arguments and edges.
     #[must_use]
     pub const fn graph(&self) -> &SubmittedGraph<'static> {
         &self.graph

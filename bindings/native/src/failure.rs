@@ -13,9 +13,9 @@ pub const HOST_CODES: u32 = 0x4000_0000;
 /// A kind of failure on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureKind {
-    /// Its code, above [`HOST_CODES`].
+    /// The failure's code, above [`HOST_CODES`].
     pub code: u32,
-    /// Its name.
+    /// The failure's name.
     pub name: &'static str,
     /// What happened, in general.
     pub sentence: &'static str,

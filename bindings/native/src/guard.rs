@@ -34,7 +34,7 @@ pub(crate) struct Signal {
 }
 
 impl Signal {
-    /// Its name.
+    /// The signal's name.
     pub(crate) fn name(self) -> &'static str {
         match self.number {
             libc::SIGSEGV => "SIGSEGV",

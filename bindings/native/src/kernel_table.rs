@@ -37,7 +37,7 @@ const _: () = assert!(size_of::<KernelEntry>() == 32, "include/pto_kernels.h sta
 /// A kernel, and what the object says of it.
 #[derive(Clone, Debug)]
 pub struct ListedKernel {
-    /// Its func id.
+    /// The kernel's func id.
     pub func: u16,
     /// What its arguments are called, in order.
     pub args: Vec<String>,

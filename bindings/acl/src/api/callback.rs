@@ -80,7 +80,7 @@ api! {
 /// Functions that read one number of an exception; 2^32 - 1 where there is none.
 macro_rules! of_exceptions {
     ($($name:ident: $field:ident),* $(,)?) => {$(
-        // SAFETY: the name is that of the interface, and no other function here has it.
+        // SAFETY: the interface defines this name, and no other function here has the same name.
         #[unsafe(no_mangle)]
         extern "C" fn $name(exception: *const Exception) -> u32 {
             give(stringify!($name), u32::MAX, || checked_exception(exception).map(|exception| exception.$field))

@@ -9,7 +9,7 @@ use crate::common::refusal::{Refusal, require};
 use crate::common::thread;
 
 /// The messages of the calls that failed, the newest first; NULL if none did. The text is valid until the next call.
-// SAFETY: the name is that of the interface, and no other function here has it.
+// SAFETY: the interface defines this name, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     thread::with(|thread| thread.speak().unwrap_or(std::ptr::null()))

@@ -59,7 +59,8 @@ fn number(version: &str) -> i32 {
 
 /// Writes a line of the program's log to standard error. It does not go through `common/entry.rs`: it returns nothing, and a child of
 /// `fork` has a log as well. No fault can be asked for.
-// SAFETY: the name is that of the interface, and no other function here has it. It takes further arguments in C, which are not read.
+// SAFETY: the interface defines this name, and no other function here has the same name.
+// It takes further arguments in C, which are not read.
 #[unsafe(no_mangle)]
 extern "C" fn aclAppLog(
     level: u32,

@@ -141,7 +141,7 @@ api! {
 
 /// Launches a kernel with an array of pointers to its arguments. A record of calls has the launch as `aclrtLaunchKernelWithHostArgs`, which makes the same
 /// command: there the arguments are one piece of memory, whose words a replay translates.
-// SAFETY: the name is that of the interface, and no other function here has it.
+// SAFETY: the interface defines this name, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn aclrtLaunchKernelWithArgsArray(
     function: Handle,

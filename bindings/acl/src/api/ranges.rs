@@ -48,14 +48,14 @@ values! {
 }
 
 /// Destroys a stamp.
-// SAFETY: the name is that of the interface, and no other function here has it.
+// SAFETY: the interface defines this name, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn aclprofDestroyStamp(stamp: Handle) {
     give("aclprofDestroyStamp", (), || ranges::destroy_stamp(checked(stamp)?));
 }
 
 /// Destroys a step.
-// SAFETY: the name is that of the interface, and no other function here has it.
+// SAFETY: the interface defines this name, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn aclprofDestroyStepInfo(step: Handle) {
     give("aclprofDestroyStepInfo", (), || ranges::destroy_step(step));
@@ -133,7 +133,7 @@ fn checked(stamp: Handle) -> Answer<Handle> {
     Ok(stamp)
 }
 
-/// So many bytes of a message, or those before a zero.
+/// The first `bytes` bytes of a message, or those before a zero.
 fn text(message: &In<u8>, bytes: usize) -> Answer<String> {
     require(bytes <= MAX_MESSAGE, || {
         Refusal::argument(format!(

@@ -98,7 +98,7 @@ api! {
 }
 
 /// A configuration with its defaults.
-// SAFETY: the name is that of the interface, and no other function here has it.
+// SAFETY: the interface defines this name, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn aclrtCreateStreamConfigHandle() -> *mut StreamConfig {
     give("aclrtCreateStreamConfigHandle", std::ptr::null_mut(), || Ok(stream_config::create()))

@@ -11,7 +11,7 @@ values! {
 }
 
 /// Half precision as single precision. Every result is a valid number, so none can report a failure: no fault can be asked for.
-// SAFETY: the name is that of the interface, and no other function here has it.
+// SAFETY: the interface defines this name, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn aclFloat16ToFloat(half: u16) -> f32 {
     widen(half)

@@ -176,7 +176,7 @@ pub(crate) fn born(object: usize, what: impl fmt::Display) {
     }
 }
 
-/// Something was ended.
+/// Records that an object was destroyed.
 pub(crate) fn died(object: usize) {
     if !is_on() {
         return;
@@ -199,7 +199,7 @@ pub(crate) fn made(object: usize) -> String {
     made.map_or_else(String::new, |made| format!(", made by {made},"))
 }
 
-/// Something was used that is not there.
+/// Reports the use of an object that does not exist.
 pub(crate) fn misused(rule: MisuseRule, object: usize, text: &str) {
     if !is_on() {
         return;

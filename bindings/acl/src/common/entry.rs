@@ -15,7 +15,7 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 macro_rules! api {
     ($($(#[$attribute:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {$(
         $(#[$attribute])*
-        // SAFETY: the name is that of the interface, and no other function here has it.
+        // SAFETY: the interface defines this name, and no other function here has the same name.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> i32 {
             let begun = $crate::common::entry::begun(stringify!($name), || {
@@ -32,7 +32,7 @@ pub(crate) use api;
 /// Entry points that give a pointer or a number instead of a code. The value that they return on failure follows the type.
 macro_rules! values {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $otherwise:expr, $body:block)*) => {$(
-        // SAFETY: the name is that of the interface, and no other function here has it.
+        // SAFETY: the interface defines this name, and no other function here has the same name.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> $result {
             let begun = $crate::common::entry::begun(stringify!($name), || {
@@ -50,7 +50,7 @@ pub(crate) use values;
 /// none of their arguments.
 macro_rules! refused {
     ($refusal:path; $($name:ident),* $(,)?) => {$(
-        // SAFETY: the name is that of the interface, and no other function here has it. It reads none of its arguments.
+        // SAFETY: the interface defines this name, and no other function here has the same name. It reads none of its arguments.
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> i32 {
             $crate::common::entry::answer(stringify!($name), || Err($refusal(stringify!($name))))

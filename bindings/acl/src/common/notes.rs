@@ -173,7 +173,7 @@ impl<T, U, V> Noted for Option<extern "C" fn(T, U, V)> {
 
 /// The result of a function that returns no code.
 pub(crate) trait ReturnValue: Copy {
-    /// As a register has it.
+    /// The value in the form of a register.
     fn number(self) -> u64;
 }
 

@@ -32,7 +32,7 @@ impl Refusal {
         Self(Box::new(Reason { code, text: text.into() }))
     }
 
-    /// The same sentence under another code.
+    /// Replaces the refusal's code.
     pub(crate) fn with_code(mut self, code: i32) -> Self {
         self.0.code = code;
         self

@@ -44,7 +44,7 @@ pub(crate) struct Thread {
     pub(crate) last_read: (usize, usize),
     /// The number of the last task that this thread submitted.
     pub(crate) last_task: u32,
-    /// Its number in timelines; 0 before it has one.
+    /// The thread's number in timelines; 0 before it has one.
     pub(crate) number: u32,
     /// The command that it submits just now, in the record of a timeline.
     pub(crate) command: Option<u32>,

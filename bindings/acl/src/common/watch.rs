@@ -10,7 +10,7 @@ use super::{calls, checks, faults, log};
 pub(crate) enum Watcher {
     /// What the environment asks for: the validation layer, the log, faults, a record of the calls.
     Environment = 1,
-    /// The calls of each thread with their times.
+    /// Log the calls of each thread, with their times.
     Times = 2,
 }
 

@@ -53,7 +53,7 @@ impl Exception {
 
     /// What the program passes on that a callback was given.
     pub(crate) fn read(info: *const Self) -> Self {
-        // SAFETY: the program has it as the argument of its callback, during the call.
+        // SAFETY: the program receives it as the argument of its callback, for the duration of the call.
         unsafe { info.read() }
     }
 
@@ -143,9 +143,9 @@ fn report_exception(exception: &Exception) {
 /// Which calls a thread takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// Of `aclrtLaunchCallback`.
+    /// A callback of `aclrtLaunchCallback`.
     Report,
-    /// Of `aclrtLaunchHostFunc`.
+    /// A function of `aclrtLaunchHostFunc`.
     HostFunction,
 }
 

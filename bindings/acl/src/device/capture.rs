@@ -66,7 +66,7 @@ pub(crate) struct Captured {
     pub(crate) records: Vec<Vec<usize>>,
 }
 
-/// A capture that was begun.
+/// A stream capture, from its begin on.
 pub(crate) struct Capture {
     pub(crate) mode: CaptureMode,
     /// Lives as long as the thread that began it.
@@ -172,7 +172,7 @@ impl Capture {
         }
     }
 
-    /// It is over, without a graph.
+    /// Ends the capture without a graph.
     pub(crate) fn abandon(self: &Arc<Self>) {
         drop(self.close());
     }

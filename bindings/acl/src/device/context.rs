@@ -36,7 +36,7 @@ impl Context {
         })
     }
 
-    /// Its default stream.
+    /// The context's default stream.
     pub(crate) fn default_stream(&self) -> Handle {
         self.default_stream.get().copied().unwrap_or_default()
     }

@@ -66,11 +66,11 @@ pub(crate) struct Event {
     waits: Mutex<Vec<StreamMark>>,
 }
 
-/// It was never recorded.
+/// The event was never recorded.
 const NEVER: u8 = 0;
 /// It was recorded, and not reset since.
 const RECORDED: u8 = 1;
-/// It was reset after its last record.
+/// The event was reset after its last record.
 const RESET: u8 = 2;
 
 #[derive(Default)]
@@ -147,7 +147,7 @@ impl Event {
         self.is_entangled.load(Ordering::Acquire)
     }
 
-    /// Its part in a capture that goes on.
+    /// The event's part in a capture that goes on.
     fn joint(&self) -> Option<Joint> {
         if self.is_entangled() { self.state().joint.clone() } else { None }
     }

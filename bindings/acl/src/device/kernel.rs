@@ -150,7 +150,7 @@ struct MachineFunction {
     numbers: [AtomicU32; MOST_DEVICES],
 }
 
-/// It was not launched there yet.
+/// The number of a function that was not launched on that device yet.
 const NO_NUMBER: u32 = u32::MAX;
 
 impl Binary {
@@ -276,7 +276,7 @@ unsafe fn copy_words(from: usize, to: &mut [u64]) {
     unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr().cast(), size_of_val(to)) };
 }
 
-/// The handle that `fetch` is registered under: no function has it.
+/// The handle under which `fetch` is registered. Handles of functions never have this value.
 const FETCH: Handle = 1;
 
 impl KernelFunction {

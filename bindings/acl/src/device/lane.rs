@@ -30,16 +30,16 @@ pub(crate) struct Lane {
     id: u32,
     /// What timelines call it.
     pub(crate) title: String,
-    /// Its number among the lanes of the process.
+    /// The lane's number among the lanes of the process.
     number: LaneNumber,
     priority: u8,
     normal: Stream,
     stopping: OnceLock<Stream>,
-    /// How long its kernels may take, in microseconds, as it is set in its streams.
+    /// The time limit of a kernel in microseconds. The lane's streams have the same limit.
     operator_us: AtomicU64,
     /// How often its commands were dropped.
     aborts: Arc<AtomicU64>,
-    /// Words that it waits for without a limit.
+    /// Memory words that the lane waits for without a time limit.
     awaited: Mutex<Vec<Awaited>>,
     /// What it is stuck at, or was: by itself, or because it waits for a record after that.
     stuck: Mutex<Option<Arc<Stuck>>>,
@@ -91,13 +91,13 @@ impl Command {
         Self { name, engine, label: None, work, touches: Vec::new() }
     }
 
-    /// The same command, which uses these bytes.
+    /// Adds the bytes that the command uses.
     pub(crate) fn using(mut self, touches: impl IntoIterator<Item = Touch>) -> Self {
         self.touches.extend(touches);
         self
     }
 
-    /// The same command, with what timelines call it.
+    /// Sets the label of the command in timelines.
     pub(crate) fn labelled(mut self, label: impl FnOnce() -> String) -> Self {
         if profile::is_on() {
             self.label = Some(label().into());
@@ -302,7 +302,7 @@ impl Lane {
         profile::StreamRef { open: &self.open, stream: self.stream(), title: &self.title }
     }
 
-    /// Its number among the lanes of the process.
+    /// The lane's number among the lanes of the process.
     pub(crate) fn number(&self) -> LaneNumber {
         self.number
     }

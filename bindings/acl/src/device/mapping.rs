@@ -47,7 +47,7 @@ struct ProcessFile {
 #[derive(Default)]
 struct FileSpace {
     end: usize,
-    /// By where they begin, how long they are.
+    /// Free ranges of the file: from the start of each range to its length.
     free: BTreeMap<usize, usize>,
     /// Parts that this process has let go of, and another process had when it was looked last.
     left: Vec<(usize, usize)>,
@@ -224,8 +224,8 @@ impl Drop for SharedPages {
     }
 }
 
-/// Whether another process may write what streams of this one wait for: one that this process has imported from, one that has imported from this
-/// process, or one that may still do that.
+/// Whether another process may write memory that a stream of this process waits for. Such a process exported memory to this one, or
+/// imported memory from it, or can still import it.
 pub(crate) fn may_processes_act() -> bool {
     let is_there = |process: &u32| Path::new(&format!("/proc/{process}")).exists();
     let has_peers =

@@ -240,7 +240,7 @@ pub(crate) fn mapped(address: usize, bytes: usize) {
     changing().mapped.insert(address, bytes);
 }
 
-/// It is not any more.
+/// Records that the address is no longer mapped.
 pub(crate) fn unmapped(address: usize) {
     changing().mapped.remove(&address);
 }

@@ -246,7 +246,7 @@ fn emulated(session: &mut SessionOptions) -> Answer<(Device, u64)> {
     Ok((Device::open_virt(&options, &firmware, &kernels)?, gm_bytes))
 }
 
-/// An address as the session has it.
+/// Converts an address to the session's type.
 pub(crate) fn gm(address: usize) -> GmAddr {
     GmAddr(address as u64)
 }

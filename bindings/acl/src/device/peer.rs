@@ -1,4 +1,5 @@
-//! Access between devices. Devices of one process reach each other's memory; the interface has it switched on all the same.
+//! Access between devices. Devices of one process can always reach each other's memory; the interface still requires a program to enable
+//! that access.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

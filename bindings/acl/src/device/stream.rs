@@ -87,7 +87,7 @@ impl Stream {
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its part in a capture that is not over.
+    /// The stream's part in a capture that is not over.
     pub(crate) fn capture(&self) -> MutexGuard<'_, Option<CaptureMember>> {
         let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
         if capture.as_ref().is_some_and(|member| member.capture.status() == Status::Over) {

@@ -112,7 +112,7 @@ impl Damage {
         is_stuck
     }
 
-    /// From now on the device does nothing.
+    /// Poisons the device: it executes nothing from now on.
     pub(crate) fn poison(&self) {
         // Relaxed: a command that another thread submits at this moment may still be done.
         self.is_poisoned.store(true, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// For how long all threads have to be asleep: they are not looked at at the same moment.
 const ASLEEP: Duration = Duration::from_millis(10);
-/// The same, where the system does not say what threads do.
+/// For how long all threads have to be silent, where the system does not report what threads do.
 const UNKNOWN: Duration = Duration::from_millis(900);
 /// What the names of threads of the runtime's own begin with: they act for who waits.
 const OWN_NAMES: &str = "pto-";
@@ -62,7 +62,7 @@ enum Can {
     Act,
     Nothing,
     Unknown,
-    /// It is one of the runtime's, or has ended.
+    /// The thread belongs to the runtime, or has ended.
     NotCount,
 }
 

@@ -95,7 +95,7 @@ impl LaunchParam<'_> {
         Some((dtype, self.word << unused >> unused))
     }
 
-    /// The bits of a scalar that no symbol holds: the program has it as a constant.
+    /// The bits of a scalar that is a constant in the program, because no symbol holds it.
     fn constant(&self) -> Option<u64> {
         self.scalar().filter(|(dtype, _)| *dtype == DType::F64).map(|(_, bits)| bits)
     }

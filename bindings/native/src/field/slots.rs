@@ -32,12 +32,12 @@ impl Slot {
         Err(Failure::new(FailureKind::RUNTIMES_LIMIT, message))
     }
 
-    /// Its number.
+    /// The slot's number.
     pub(super) fn number(&self) -> usize {
         self.0
     }
 
-    /// Its functions.
+    /// The slot's functions.
     pub(super) fn api(&self) -> HostApi {
         APIS[self.0]
     }

@@ -37,7 +37,7 @@ impl Numbers {
         Ok(number)
     }
 
-    /// So many tasks were added at once, from a recording.
+    /// Counts tasks that were added at once, from a recording.
     pub fn skip(&mut self, tasks: u32) {
         self.count += u64::from(tasks);
     }

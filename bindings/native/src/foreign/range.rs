@@ -75,7 +75,7 @@ pub const WAIT_LISTED: u32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RangeOfTasks {
-    /// Its size.
+    /// The struct's size.
     pub struct_size: u32,
     /// Which kernel.
     pub func_id: u32,

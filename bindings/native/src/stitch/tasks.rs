@@ -10,7 +10,7 @@ use crate::program;
 /// A tensor, described by texts.
 #[derive(Clone, Copy, Debug)]
 pub struct DescribedTensor<'t> {
-    /// Its name.
+    /// The tensor's name.
     pub name: &'t str,
     /// `input`, `output`, `updated` or `temporary`.
     pub role: &'t str,

@@ -73,7 +73,7 @@ impl ChipTensor {
         tensor
     }
 
-    /// Its dimensions; `None`: more than there can be.
+    /// The tensor's dimensions; `None`: more than there can be.
     #[must_use]
     pub fn shape(&self) -> Option<&[u32]> {
         self.shapes.get(..usize::try_from(self.ndims).ok()?)

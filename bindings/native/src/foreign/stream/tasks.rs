@@ -11,9 +11,9 @@ use crate::foreign::alias::Alias;
 use crate::foreign::build::{Build, known};
 use crate::foreign::pointers::{value, values};
 
-/// Explicit edges that go with a task; the others follow it.
+/// How many explicit edges are submitted with a task. Further edges are added after it.
 pub(super) const AFTER: usize = 32;
-/// No later release has a larger one.
+/// The largest size in bytes that a caller's struct may have, in this release and in later ones.
 const MAX_STRUCT: u32 = 4096;
 
 /// The fields of a task that this release knows; those that the caller's does not are zero.
