@@ -433,7 +433,7 @@ fn given_view(view: &TensorView<'_>) -> ArgumentView {
     ArgumentView { base: view.base(), bytes: view.tensor_bytes(), address: view.address() }
 }
 
-/// An argument of a recording as a replay has it.
+/// An argument of a recording, converted for a replay.
 fn bound(given: &ArgumentValue, bindings: &Bindings<'_>) -> ArgumentValue {
     match *given {
         ArgumentValue::Bound(at) => {

@@ -104,11 +104,11 @@ pub(crate) enum ArgumentValue {
 /// A tensor that is an argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArgumentView {
-    /// Its first byte.
+    /// Address of the tensor's first byte.
     pub(crate) base: GmAddr,
-    /// Its bytes.
+    /// Size of the tensor in bytes.
     pub(crate) bytes: u64,
-    /// Where the view begins.
+    /// Address of the view's first element.
     pub(crate) address: GmAddr,
 }
 

@@ -25,7 +25,7 @@ pub struct RunControl(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     is_cancelled: bool,
-    /// Of the run that is on, while it is on.
+    /// The arena of the current run, while there is one.
     arena: Option<Arena<'static>>,
 }
 

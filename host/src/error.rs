@@ -48,7 +48,7 @@ pub enum Error {
         aiv: u32,
     },
 
-    /// A pool with more OS threads than one takes.
+    /// A pool was asked for more OS threads than it can have.
     #[cfg(feature = "sim")]
     #[error(
         "a pool cannot have {os_threads} OS threads: use 1 to {}",
@@ -77,7 +77,7 @@ pub enum Error {
         "the device {device} has no transfer engine: open the group's devices on the simulator"
     )]
     NoTransfers {
-        /// Its name.
+        /// The device's name.
         device: String,
     },
 
@@ -202,7 +202,7 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// Nothing is flashed to this device.
+    /// No image is flashed to this device.
     #[error("{device} has no flashed kernels: its kernels are functions of this process")]
     NothingFlashed {
         /// The device.
@@ -228,7 +228,7 @@ pub enum Error {
         aiv: u32,
     },
 
-    /// More memory than an emulated machine has.
+    /// The options ask for more memory than an emulated machine has.
     #[error(
         "virt cannot have {bytes} bytes of GM: ask for at most {most} (8 GiB less 36 MiB)",
         most = crate::virt::memory::MAX_GM_BYTES
@@ -321,7 +321,7 @@ pub enum Error {
         cycle: Cycle,
     },
 
-    /// More words than a run can carry.
+    /// The program gets more orchestration words than a run can carry.
     #[error(
         "the program gets {given} orchestration words, and the limit is {MAX_ORCH_ARGS}: \
          put tables into GM and pass their address"
@@ -336,7 +336,7 @@ pub enum Error {
     Budget {
         /// The option.
         name: &'static str,
-        /// Its value.
+        /// The budget's value.
         budget: Duration,
     },
 
@@ -365,7 +365,7 @@ pub enum Error {
     /// A value of the environment variable that is not a build mode.
     #[error("{variable} is \"{value}\": use 0 (sequential) or 1 (concurrent)")]
     BuildModeVariable {
-        /// Its name.
+        /// The variable's name.
         variable: &'static str,
         /// The value.
         value: String,
@@ -385,7 +385,7 @@ pub enum Error {
     Fault {
         /// The first fault.
         fault: Fault,
-        /// Its post-mortem.
+        /// The post-mortem of the fault.
         report: Box<FaultReport>,
     },
 }

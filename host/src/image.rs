@@ -198,7 +198,7 @@ impl GraphImage {
         *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked);
     }
 
-    /// Its tasks and their arguments; `None`: it contradicts itself.
+    /// The image's tasks and their arguments; `None`: the image contradicts itself.
     pub(crate) fn tasks(&self) -> Option<TasksAndArgs<'_>> {
         let image = match &self.content {
             Content::Built(BuiltImage { lists, .. }) => {

@@ -66,7 +66,7 @@ impl Kernel {
         Self { name, kind: kernel.kind, code: KernelCode::Library(kernel) }
     }
 
-    /// The same kernel, by another name in reports.
+    /// Sets the kernel's name in reports.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }

@@ -15,9 +15,9 @@ use crate::kernel_kinds::KernelKinds;
 /// A registered kernel, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelDescription {
-    /// Its func id.
+    /// The kernel's func id.
     pub func_id: FuncId,
-    /// Its name.
+    /// The kernel's name.
     pub name: String,
     /// The core kind that it is written for.
     pub kind: CoreKind,

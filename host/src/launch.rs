@@ -23,7 +23,7 @@ pub(crate) struct Launch<'a> {
     config: RunConfig,
     orch: OrchArgs,
     image: Option<&'a GraphImage>,
-    /// The image stands in the arena, and its tasks as well.
+    /// The image and its tasks are in the arena.
     again: bool,
     /// What the arena must provide for.
     pub(crate) capacities: Capacities,

@@ -128,7 +128,7 @@ impl<'r> ListBuilder<'r> {
         Ok(number.checked_sub(self.completed))
     }
 
-    /// The element's place, and its bytes.
+    /// The element's address, and its bytes.
     fn element(&self, view: &TensorView<'_>, index: &[u32]) -> Result<(GmAddr, usize), Fault> {
         let at = view.element_address(index).ok_or(Fault::STREAM_VIEW_RANGE)?;
         let bytes = usize::try_from(view.element().bytes()).unwrap_or(8).min(8);
@@ -200,14 +200,14 @@ impl Drop for ListBuilder<'_> {
     }
 }
 
-/// The bytes from the first element of a view to behind its last one.
+/// The address range of a view: its first element, and the end of its last one.
 fn span(view: &TensorView<'_>) -> (u64, u64) {
     let first = view.address().0;
     (first, first.saturating_add(view.span_bytes()))
 }
 
-/// Whether two arguments that are written may have an element in common. It says so of too many: whoever submits such a task gives one access to
-/// the whole of each tensor instead.
+/// Whether two written arguments may have an element in common. The test compares address ranges, so it may report an overlap that does not
+/// exist. The builder then submits the task with one access to the whole of each tensor.
 fn outputs_overlap(args: &[Arg<'_>]) -> bool {
     let written = |arg: &Arg<'_>| match arg {
         Arg::Out(view) | Arg::InOut(view) => Some(span(view)),
@@ -299,7 +299,7 @@ impl ListBuilder<'_> {
         let place = match self.memory.alloc(bytes) {
             Ok(place) => place,
             Err(_) => {
-                // What ended scopes hold comes free behind the tasks that use it.
+                // The memory of ended scopes becomes free after the tasks that use it.
                 self.run_all()?;
                 self.memory.alloc(bytes).map_err(|_| Fault::STREAM_HEAP_RING)?
             }
@@ -378,7 +378,7 @@ mod tests {
     const GM_BYTES: u64 = 1 << 20;
 
     fn memory() -> DeviceMemory {
-        // Lists stand beside the tensors.
+        // The memory has room for lists in addition to the tensors.
         DeviceMemory::of(Arc::new(Memory::map(GM_BYTES + (1 << 16)).expect("memory")))
     }
 

@@ -17,7 +17,7 @@ impl Spare {
         std::mem::take(&mut *self.lists())
     }
 
-    /// Takes the memory of lists that nobody needs any more.
+    /// Takes the memory of lists that are no longer needed.
     pub(crate) fn give(&self, mut lists: GraphParts) {
         clear(&mut lists);
         let mut kept = self.lists();

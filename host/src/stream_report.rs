@@ -9,7 +9,7 @@ use pto_abi::sync::Ordering;
 /// One ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingUse {
-    /// Its name, such as `window` or `heap 1` (by depth of scopes).
+    /// The ring's name, such as `window` or `heap 1` (by depth of scopes).
     pub name: String,
     /// What it counts: slots, words, chunks, entries, bytes.
     pub unit: &'static str,

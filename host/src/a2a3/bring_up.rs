@@ -159,7 +159,7 @@ fn register(port: &Port, file: &str, tag: u64) -> Result<Registered, A2a3Error> 
     run.map(|run| Registered { binary, run })
 }
 
-/// What the driver is told of the entries.
+/// The description of the entries for the driver.
 fn description(file: &str, tag: u64) -> String {
     let entry = |name: &str| {
         json!({ "opInfo": {
@@ -210,7 +210,7 @@ pub(crate) fn launch(
     args[pto_abi::launch_words::ARGS_LAUNCH_OFFSET / 8] = words.0;
     let base = AicpuArgs::of(&mut args, (0, 0));
     let mut args = CpuKernelArgs { base, head_offset: 0, reserved: [0; 4] };
-    // The vendor's callers give a place for attributes, and say that there are none.
+    // The vendor's callers pass a buffer for attributes, and a count of zero.
     let attributes = [0_u64; 8];
     let config = LaunchConfig { attributes: attributes.as_ptr().cast(), count: 0 };
     let call = port.calls.launch_cpu_kernel;

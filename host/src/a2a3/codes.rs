@@ -3,7 +3,7 @@
 /// A code, its sentence, its remedy.
 type Row = (i32, &'static str, &'static str);
 
-/// What is to be done where nothing better is known.
+/// Remedies for codes that have no better ones.
 const LOOK: &str = "Look into the driver's log (ASCEND_PROCESS_LOG_PATH)";
 const RESET: &str = "The device is reset by force; run again, and look into docs/how-to/hardware.md if it happens again";
 
@@ -59,7 +59,7 @@ pub(crate) fn remedy(code: i32) -> &'static str {
     row(code).map_or(LOOK, |row| row.2)
 }
 
-/// What `code` may mean when a launch ends with it: what to look at, beside the last that is known of each core.
+/// What `code` may mean when a launch ends with it: what to look at, in addition to the last known state of each core.
 pub(crate) const fn of_launch(code: i32) -> Option<&'static str> {
     match code {
         507_014 => Some(

@@ -9,7 +9,7 @@ use super::error::A2a3Error;
 use super::layouts::{MapIn, MapOut};
 use super::port::Port;
 
-/// What `aclrtGetDeviceInfo` is asked for.
+/// Attributes of `aclrtGetDeviceInfo`.
 const CUBE_CORES: i32 = 102;
 const VECTOR_CORES: i32 = 201;
 /// What the driver is asked for.
@@ -30,13 +30,13 @@ const VISIBLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 /// The cores of a device.
 #[derive(Clone, Debug)]
 pub(crate) struct Cores {
-    /// Clusters of one AIC and two AIVs, by their place on the die.
+    /// Clusters of one AIC and two AIVs, by their index on the die.
     pub(crate) clusters: Vec<u16>,
     /// AICPUs that run our code.
     pub(crate) aicpus: u32,
     /// Where AICPU sees the window of control registers.
     pub(crate) registers: u64,
-    /// Its size.
+    /// Size of the register window in bytes.
     pub(crate) register_bytes: u64,
 }
 

@@ -17,7 +17,7 @@ pub enum A2a3Error {
     MissingLibrary {
         /// The library.
         library: Library,
-        /// Each place, and what the loader said.
+        /// Each path that was tried, and the loader's message.
         tried: Vec<String>,
     },
 

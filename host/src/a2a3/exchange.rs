@@ -37,7 +37,7 @@ pub(super) fn fetched(arena: &Arena<'_>) -> Parts {
     parts
 }
 
-/// What the report of a fault reads beside that.
+/// The further memory that the report of a fault reads.
 pub(super) fn fetched_of_fault(arena: &Arena<'_>) -> Parts {
     let regions = arena.regions();
     [region::TASKS, region::PAYLOADS, region::EDGES].map(|which| range(regions[which])).into()

@@ -124,7 +124,7 @@ const _: () = {
 };
 
 impl AicpuArgs {
-    /// These bytes, which the call copies, and where in them the names of library and kernel stand.
+    /// These bytes, which the call copies, and the offsets of the names of library and kernel in them.
     pub(super) fn of(args: &mut [u64], (so_name, kernel_name): (usize, usize)) -> Self {
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self {

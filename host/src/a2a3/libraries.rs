@@ -1,4 +1,4 @@
-//! Loads the vendor's libraries, by their absolute paths, and gives their symbols to nobody else in the process. A library
+//! Loads the vendor's libraries, by their absolute paths, and hides their symbols from the rest of the process. A library
 //! stays loaded for as long as the process lives: the vendor's libraries start threads that nothing ends.
 
 use std::ffi::{CStr, c_void};

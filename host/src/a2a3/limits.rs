@@ -5,13 +5,13 @@ use std::time::Duration;
 
 /// What the firmware may take where the run has no budget.
 pub(crate) const USUAL_RUN: Duration = Duration::from_secs(40);
-/// From one time-out to the next.
+/// The difference between two successive time-outs.
 const STEP: Duration = Duration::from_secs(5);
 
 /// The time-outs of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// The firmware's, as `RunConfig` has it.
+    /// The limit of the firmware, from `RunConfig`.
     pub(super) run_budget_ns: u64,
     /// The driver's for one launch, in whole seconds.
     pub(super) launch_s: u32,

@@ -157,7 +157,7 @@ impl Port {
 
     /// Ends a stream on which nothing is any more.
     pub(crate) fn end_stream(&self, step: &'static str, stream: Handle) -> Result<(), A2a3Error> {
-        // SAFETY: `stream` made it, and nobody uses it any more.
+        // SAFETY: `stream` made it, and it is no longer in use.
         let code = unsafe { (self.calls.destroy_stream)(stream) };
         self.check(step, "aclrtDestroyStream", code)
     }
@@ -236,7 +236,7 @@ impl Dma for Port {
         const STEP: &str = "copying from the device";
         self.enter(STEP)?;
         let (bytes, target) = (to.len(), to.as_mut_ptr().cast());
-        // SAFETY: the target is a slice that nobody else uses; the driver checks the device's range.
+        // SAFETY: the target is an exclusively borrowed slice; the driver checks the device's range.
         let code =
             unsafe { (self.calls.memcpy)(target, bytes, pointer(from), bytes, DEVICE_TO_HOST) };
         self.check(STEP, "aclrtMemcpy", code)

@@ -63,7 +63,7 @@ impl Default for A2a3Options {
     }
 }
 
-/// What stands on the device between runs.
+/// The state on the device that survives from run to run.
 struct Standing {
     cores: Cores,
     stream: Handle,

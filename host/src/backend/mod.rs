@@ -77,7 +77,7 @@ pub(crate) type RingDoorbell = Arc<dyn Fn() + Send + Sync>;
 /// For as long as it lives, some addresses are known as a fast region.
 pub(crate) type OnChipMark = Box<dyn Any + Send + Sync>;
 
-/// Something that runs arenas.
+/// A backend, which runs arenas.
 pub(crate) trait Backend: Send {
     /// The device's name.
     fn name(&self) -> &'static str;

@@ -84,7 +84,7 @@ struct FinishedRun {
 /// A device, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceDescription {
-    /// Its name.
+    /// The device's name.
     pub name: String,
     /// Cores, by [`CoreKind::index`].
     pub cores: [u32; CoreKind::COUNT],
@@ -604,7 +604,7 @@ impl Device {
         result
     }
 
-    /// Writes the launch into the arena, and has it run.
+    /// Writes the launch into the arena, and runs it.
     fn launch(
         &mut self,
         launch: &Launch<'_>,

@@ -15,9 +15,9 @@ const MAX_BLOB_BYTES: u64 = 64 << 20;
 /// One kernel of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobKernel {
-    /// Its name.
+    /// The kernel's name.
     pub name: String,
-    /// Its func id.
+    /// The kernel's func id.
     pub func_id: u32,
     /// The core kind that it is for.
     pub kind: CoreKind,
@@ -28,9 +28,9 @@ pub struct BlobKernel {
 /// Position-independent code for GM, to be copied to a page.
 #[derive(Clone, Debug)]
 pub struct KernelBlob {
-    /// Its bytes.
+    /// The blob's bytes.
     pub bytes: Vec<u8>,
-    /// Its kernels.
+    /// The blob's kernels.
     pub kernels: Vec<BlobKernel>,
 }
 

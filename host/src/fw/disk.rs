@@ -1,4 +1,4 @@
-//! Writes files completely or not at all: to a temporary file beside the target, which is flushed and then renamed.
+//! Writes files completely or not at all: to a temporary file in the target's folder, which is flushed and then renamed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

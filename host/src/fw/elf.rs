@@ -19,13 +19,13 @@ const LE: LittleEndian = LittleEndian;
 /// A section of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its name.
+    /// The section's name.
     pub name: String,
     /// Where it is loaded; 0: nowhere.
     pub address: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// Where it stands in the file.
+    /// The offset in the file.
     pub offset: u64,
     /// What it holds.
     pub content: Content,
@@ -110,7 +110,7 @@ impl<'a> Elf<'a> {
         Some((section, self.bytes.get(start.ok()?..)?.get(..size.ok()?)?))
     }
 
-    /// What is loaded: address, place in the file, bytes in the file, bytes in memory.
+    /// The loaded parts: address, offset in the file, bytes in the file, bytes in memory.
     pub(crate) fn loaded(&self) -> impl Iterator<Item = Loaded> + '_ {
         let segments = self.segments.iter().filter(|segment| segment.p_type(LE) == PT_LOAD);
         segments.map(|segment| Loaded {
@@ -234,7 +234,7 @@ fn check_segment(segment: &Segment, bytes: &[u8]) -> Result<(), ImageError> {
     Ok(())
 }
 
-/// The entry stands in code; a shared object or a blob has none.
+/// Checks that the entry is in code. A shared object or a blob has no entry.
 fn check_entry(header: &Header, segments: &[Segment]) -> Result<(), ImageError> {
     let entry = header.e_entry(LE);
     let holds = |segment: &Segment| {

@@ -37,7 +37,7 @@ pub enum ImageError {
         /// Size of the file.
         bytes: u64,
     },
-    /// Another machine's code.
+    /// The image is code for another machine.
     #[error(
         "the image is for the machine {found}, and the device is AArch64: build it with `pto fw build`"
     )]
@@ -51,9 +51,9 @@ pub enum ImageError {
          `pto fw build --image cann --machine x86-64` makes both for the stand-in, and `pto fw rollback` takes a flash back"
     )]
     Machines {
-        /// Of the firmware.
+        /// The machine of the firmware.
         firmware: Machine,
-        /// Of the blob.
+        /// The machine of the kernel blob.
         kernels: Machine,
     },
     /// An object of a program for AICores that no core can run.
@@ -71,7 +71,7 @@ pub enum ImageError {
     Field {
         /// The field, as the ELF specification or `pto_abi` calls it.
         field: &'static str,
-        /// Its value.
+        /// The field's value in the image.
         found: u64,
         /// What it must be.
         expected: String,
@@ -157,7 +157,7 @@ crate::debug_as_display::debug_as_display!(ImageError);
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is no place for the store.
+    /// There is no folder for the store.
     #[error("there is no place for flashed images: set PTO_HOME, XDG_DATA_HOME or HOME")]
     NoHome,
     /// The image is refused.

@@ -28,7 +28,7 @@ pub(crate) struct Identity {
     pub(crate) builders: Vec<String>,
     pub(crate) kernels: Vec<BlobKernel>,
     pub(crate) checksum: u64,
-    /// Where the checksum stands in the file.
+    /// The offset of the checksum in the file.
     pub(crate) checksum_at: usize,
 }
 
@@ -108,7 +108,7 @@ fn kind_of(kind: [u8; 16]) -> Result<ImageKind, ImageError> {
     }
 }
 
-/// The builders: each name ended by a zero, nothing behind the last.
+/// The builders: each name ends with a zero, and the last zero ends the section.
 fn names(fixed: &FwIdentity, bytes: &[u8]) -> Result<Vec<String>, ImageError> {
     let wrong = |field: &str, value: u32| damaged(format!("FwIdentity.{field} is {value}"));
     if fixed.names_bytes as usize != bytes.len() {
@@ -130,7 +130,7 @@ fn names(fixed: &FwIdentity, bytes: &[u8]) -> Result<Vec<String>, ImageError> {
     }
 }
 
-/// Where the parts of an image must stand so that its device can load it.
+/// Checks that the parts of an image are at the addresses from which its device can load them.
 fn check_place(elf: &Elf<'_>, kind: ImageKind) -> Result<(), ImageError> {
     let field = |field, found, expected: String| ImageError::Field { field, found, expected };
     match kind {

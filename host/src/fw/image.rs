@@ -24,9 +24,9 @@ pub struct Image {
     pub kind: ImageKind,
     /// Whose code it is.
     pub machine: Machine,
-    /// Its first instruction; 0: it has none.
+    /// The image's first instruction; 0: it has none.
     pub entry: u64,
-    /// Its sections.
+    /// The image's sections.
     pub sections: Vec<Section>,
     /// Sizes of what is loaded.
     pub sizes: Sizes,
@@ -42,7 +42,7 @@ pub struct Image {
     pub kernels: Vec<BlobKernel>,
     /// The linker's hash of the content; empty: there is none.
     pub build_id: String,
-    /// Its checksum.
+    /// The image's checksum.
     pub seal: Seal,
     /// SHA-256 of the file.
     pub sha256: String,

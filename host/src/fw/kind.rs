@@ -18,7 +18,7 @@ pub enum ImageKind {
 }
 
 impl ImageKind {
-    /// Its name.
+    /// The kind's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ pub enum Machine {
 }
 
 impl Machine {
-    /// Its name.
+    /// The machine's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl FlashDevice {
     /// All of them.
     pub const ALL: &[Self] = &[Self::Virt, Self::A2a3];
 
-    /// Its name.
+    /// The device's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ impl FlashDevice {
         }
     }
 
-    /// The device that an image of this kind goes to where nobody says which.
+    /// The default device for an image of this kind.
     #[must_use]
     pub const fn of(kind: ImageKind) -> Self {
         match kind {

@@ -10,7 +10,7 @@ use crate::fw::error::ImageError;
 /// What is known of an image's checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seal {
-    /// It has none: cargo has built it, and nobody has sealed it.
+    /// The image has no seal: cargo built it, and it was not sealed afterwards.
     Open,
     /// It is this, and the content is what was sealed.
     Whole(u64),

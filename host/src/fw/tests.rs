@@ -68,7 +68,7 @@ fn open_image(kind: [u8; 16], salt: u8) -> Vec<u8> {
     }
     file[TEXT] = salt;
     let used = 16 + size_of::<FwIdentity>() + names_bytes(NAMES);
-    // SAFETY: the note is made of integers, whose only padding is behind the names, and this reads what is before that.
+    // SAFETY: the note is made of integers, whose only padding is after the names, and this reads what is before that.
     let note = unsafe { std::slice::from_raw_parts(std::ptr::from_ref(&note).cast::<u8>(), used) };
     file[NOTE..NOTE + note.len()].copy_from_slice(note);
     file[0x380..0x380 + names.len()].copy_from_slice(names);

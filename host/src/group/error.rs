@@ -83,7 +83,7 @@ pub enum GroupError {
         "{bytes} bytes from offset {offset} on are not in window {window}: compare them with the size that it was made with"
     )]
     Window {
-        /// Its number.
+        /// The window's number.
         window: u32,
         /// Where.
         offset: u64,

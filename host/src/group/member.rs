@@ -76,25 +76,25 @@ impl RankDevice {
         Ok(Self { device, rank: Membership { location, transport, copy_engine, windows } })
     }
 
-    /// Its rank.
+    /// The number of the rank in its group.
     #[must_use]
     pub const fn rank(&self) -> u32 {
         self.rank.location.rank
     }
 
-    /// Where it is.
+    /// The location of this rank.
     #[must_use]
     pub const fn location(&self) -> &RankLocation {
         &self.rank.location
     }
 
-    /// Its device.
+    /// The rank's device.
     #[must_use]
     pub const fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Its device, to register kernels with and to run alone.
+    /// The rank's device, to register kernels with and to run alone.
     #[must_use]
     pub const fn device_mut(&mut self) -> &mut Device {
         &mut self.device
@@ -184,7 +184,7 @@ impl RankDevice {
 }
 
 impl Membership {
-    /// Where it is.
+    /// The location of this rank.
     pub(super) const fn location(&self) -> &RankLocation {
         &self.location
     }

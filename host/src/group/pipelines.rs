@@ -228,7 +228,7 @@ fn a_token_that_the_network_loses_is_reported() {
     }
 }
 
-/// Ranks that do not have the same pipeline: no one hangs, and ranks are named.
+/// Ranks have different pipelines: no rank hangs, and the error names the ranks.
 #[test]
 fn ranks_whose_pipelines_differ_are_reported() {
     for hosting in [POOL, seeded(4)] {

@@ -191,7 +191,7 @@ impl Group {
         &self.members
     }
 
-    /// The same, to register kernels with.
+    /// The members of this process, by rank, to register kernels with.
     #[must_use]
     pub fn members_mut(&mut self) -> &mut [RankDevice] {
         &mut self.members

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// Where the ranks of a group are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupTarget {
-    /// So many devices of this process.
+    /// This many devices of this process.
     Local(u32),
     /// One device in each process that MPI has started.
     Mpi,

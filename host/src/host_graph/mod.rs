@@ -35,7 +35,7 @@ pub struct HostGraph<'d> {
     lists: GraphParts,
     unpublished: usize,
     /// Edge `i` leads from `producers[i]` to `consumers[i]`. `None`: each one has led to the task that was the last one, so
-    /// that they stand as the records count them, and `first_edge` is right.
+    /// that they are in the order in which the records count them, and `first_edge` is right.
     consumers: Option<Vec<u32>>,
     /// Every producer was added before its consumers: there is no cycle.
     topological: bool,
@@ -277,7 +277,7 @@ impl<'d> HostGraph<'d> {
         TaskId { slot, generation: self.generation }
     }
 
-    /// Adds a transfer behind its producers: a task that the transfer engine does, and no core. A
+    /// Adds a transfer after its producers: a task that the transfer engine does instead of a core. A
     /// [`Communicator`](pto_graph::group::Communicator) makes it (`send_transfer` and the others); the device is a [`Member`](crate::group::Member) of a group.
     ///
     /// # Errors
@@ -308,7 +308,7 @@ impl<'d> HostGraph<'d> {
         Ok(id)
     }
 
-    /// Adds a task that is published; what is refused leaves nothing behind.
+    /// Adds a task that is published; a refused task leaves the graph unchanged.
     #[inline(always)]
     fn submit_kernel(
         &mut self,

@@ -57,7 +57,7 @@ impl KernelCall {
         Self { args, ..self.clone() }
     }
 
-    /// Its tasks, one a block, which wait for `after`.
+    /// The kernel's tasks, one a block, which wait for `after`.
     fn tasks(&self, after: &[usize]) -> impl Iterator<Item = RecordedTask> {
         (0..self.blocks).map(|block| {
             // A kernel reads its block from the word after the arguments.

@@ -16,7 +16,7 @@ use crate::traffic::TrafficKind;
 
 /// Bytes that a worker buffers at once.
 const CHUNK_BYTES: usize = 1 << 12;
-/// The same where each step is a copy by the driver.
+/// Bytes that a worker buffers at once, where each step is a copy by the driver.
 const REMOTE_CHUNK_BYTES: usize = 1 << 20;
 
 /// What is to be copied.

@@ -12,7 +12,7 @@ pub(super) struct CopyTimes {
 }
 
 impl CopyTimes {
-    /// So many workers, all free.
+    /// Makes the times of `workers` workers, all free.
     pub(super) fn new(costs: CopyCosts, workers: usize) -> Self {
         Self { costs, workers: vec![0; workers], ways: [0; 3] }
     }

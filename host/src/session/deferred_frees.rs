@@ -61,7 +61,7 @@ impl DeferredFrees {
         self.in_flight.count()
     }
 
-    /// So many commands are over.
+    /// Records that this many commands have ended.
     pub(super) fn finished(&self, commands: u64) {
         self.in_flight.leave(commands, || self.epochs(), |epochs| **epochs = Epochs::default());
     }

@@ -175,7 +175,7 @@ impl From<Error> for SessionError {
 /// A command that failed: which one, and why.
 #[derive(Clone, Debug)]
 pub struct CommandFailure {
-    /// Its stream.
+    /// The command's stream.
     pub stream: StreamId,
     /// Its number in the stream; the first command of a stream is number 1.
     pub command: u64,

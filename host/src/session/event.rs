@@ -123,7 +123,7 @@ impl EventCore {
         self.state.lock().joint.clone().filter(Joint::is_open)
     }
 
-    /// Its line in GM.
+    /// The event's line in GM.
     pub(super) fn memory(&self) -> &EventMemory {
         &self.memory
     }
@@ -206,7 +206,7 @@ impl Event {
         Arc::ptr_eq(&self.0.driver, driver)
     }
 
-    /// Its number in the session.
+    /// The event's number in the session.
     #[must_use]
     pub fn id(&self) -> EventId {
         self.0.id

@@ -16,7 +16,7 @@ pub struct Session {
     pub(super) parts: Arc<SessionParts>,
 }
 
-/// What the owners of a session share.
+/// The state that all owners of a session share.
 pub(super) struct SessionParts {
     pub(super) shared: Arc<SessionCore>,
     /// `None`: the session is closed.

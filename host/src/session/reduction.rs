@@ -18,7 +18,7 @@ impl Reduction {
     /// All of them, in the order of their codes.
     pub const ALL: [Self; 3] = [Self::Sum, Self::Max, Self::Min];
 
-    /// Its name, in small letters.
+    /// The reduction's name, in small letters.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

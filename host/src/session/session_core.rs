@@ -301,21 +301,21 @@ impl SessionCore {
         self.has_ended.load(Ordering::Acquire)
     }
 
-    /// A control for the next run.
+    /// Makes the control of the next run, and keeps a copy with which the session can cancel that run.
     pub(super) fn new_control(&self) -> RunControl {
         let control = RunControl::new();
         *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
         control
     }
 
-    /// Ends the present run.
+    /// Cancels the current run.
     pub(super) fn cancel_run(&self) {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).cancel();
         self.ring_doorbell();
     }
 }
 
-/// A thread that waits for what closed streams have; see [`SessionCore::wait_for_space`].
+/// Counts a thread that waits for space held by closed streams, while it waits; see [`SessionCore::wait_for_space`].
 struct SpaceRequest<'s>(&'s SessionCore);
 
 impl Drop for SpaceRequest<'_> {
@@ -324,7 +324,7 @@ impl Drop for SpaceRequest<'_> {
     }
 }
 
-/// A thread that wants the device; see [`SessionCore::request_device`].
+/// Counts a thread that wants the device, until it is dropped; see [`SessionCore::request_device`].
 pub(super) struct DeviceRequest<'s>(&'s SessionCore);
 
 impl Drop for DeviceRequest<'_> {

@@ -55,13 +55,13 @@ impl Stream {
         Self { core, shared, session }
     }
 
-    /// Its session.
+    /// The stream's session.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Its number in the session.
+    /// The stream's number in the session.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.core.id

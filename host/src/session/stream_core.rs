@@ -26,7 +26,7 @@ use crate::error::Error;
 /// What stream and service share.
 pub(super) struct StreamCore {
     pub(super) id: StreamId,
-    /// Its slot on the session's board.
+    /// The stream's slot on the session's board.
     pub(super) slot: usize,
     board: Arc<BoardMemory>,
     pub(super) options: StreamOptions,

@@ -62,7 +62,7 @@ pub(super) enum HeadState {
     Empty,
     /// It is being done.
     Busy,
-    /// The firmware has it.
+    /// The firmware has taken the command.
     WithFirmware,
     /// It can be done, by this executor.
     Ready(Wants),

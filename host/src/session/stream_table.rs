@@ -9,7 +9,7 @@
 
 /// A stream, as the table sees it.
 pub(super) trait TableStream: Clone {
-    /// Its slot on the board.
+    /// The stream's slot on the board.
     fn slot(&self) -> usize;
     /// Whether it takes no more commands: it is removed when its commands are over.
     fn is_closed(&self) -> bool;

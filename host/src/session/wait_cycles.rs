@@ -20,7 +20,7 @@ pub(super) struct WaitCycle {
 /// Some cycle, if there is one.
 pub(super) fn find(waiting: &[WaitingStream]) -> Option<WaitCycle> {
     let mut open: Vec<&WaitingStream> = waiting.iter().collect();
-    // Who waits for nobody that waits is in no cycle; what remains leads into one.
+    // A stream that waits for no waiting stream is in no cycle, so the loop removes it. Every stream that remains leads into a cycle.
     loop {
         let before = open.len();
         let known: Vec<StreamId> = open.iter().map(|one| one.stream).collect();

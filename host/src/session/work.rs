@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// Work that takes time.
 pub(super) enum Job {
-    /// The resident firmware runs until it returns.
+    /// Run the resident firmware until it returns.
     Resident(RunControl),
     /// A run that has the cores alone.
     Run(StreamId, Box<RunCommand>, RunControl),

@@ -85,7 +85,7 @@ impl<'f> ConversionSide<'f> {
         of(Self::matrix).or_else(|| of(Self::matrices))
     }
 
-    /// As the workload has it.
+    /// Converts to the workload's type.
     fn shape(&self) -> Vec<u64> {
         [self.leading, self.extents.as_slice()].concat()
     }
@@ -98,7 +98,7 @@ impl<'f> ConversionSide<'f> {
         }
     }
 
-    /// The tensor as the workload has it: its extents, and the layout with which the program binds it.
+    /// The tensor in the form of the workload: its extents, and the layout with which the program binds it.
     fn described(&self) -> Option<(Vec<u64>, TensorLayout)> {
         let layout = self.form.layout.clone();
         let format = match (&layout.format, self.form.shape.as_slice()) {

@@ -20,7 +20,7 @@ pub(super) enum RunInput<'t> {
     Updated(&'t mut Tensor),
     /// The program's output goes there.
     Into(&'t mut Tensor),
-    /// The caller has it no more.
+    /// The caller has moved the tensor into the run.
     Moved(Tensor),
 }
 

@@ -49,7 +49,7 @@ pub(super) struct ProgramCore {
     pub(super) shared: Arc<StitcherCore>,
 }
 
-/// What of a program does not change from run to run.
+/// The part of a loaded program that does not change from run to run.
 enum LoadedCode {
     Plan {
         plan: DeviceBuffer<u32>,
@@ -58,11 +58,11 @@ enum LoadedCode {
     },
     /// For each task the func ids of its kernels, its own one first.
     Graph(Vec<Vec<FuncId>>),
-    /// The device has it.
+    /// A builder program; its code is on the device.
     Builder,
 }
 
-/// A program with tensors: what a launch needs.
+/// A program that is bound to its tensors, ready to launch.
 pub(super) enum BoundProgram {
     Plan {
         orch_args: [u64; orch::COUNT],
@@ -70,7 +70,7 @@ pub(super) enum BoundProgram {
         /// The words that `orch_args` name.
         _bindings: DeviceBuffer<u64>,
     },
-    /// A graph that has a launch for itself.
+    /// A graph that needs a launch of its own.
     Graph(Arc<GraphImage>),
     /// A graph, or a builder, that can share a launch.
     Listed {

@@ -65,7 +65,7 @@ impl Pool {
         }
     }
 
-    /// So many runs of the stream are submitted.
+    /// Records that this many runs of the stream are submitted.
     pub(super) fn submitted(&mut self, stream: StreamId, runs: u64) {
         if let Some(of) = self.streams.get_mut(&stream) {
             of.unsubmitted -= runs;

@@ -163,7 +163,7 @@ impl StitcherCore {
         self.reclaiming(|| DeviceBuffer::upload(self.memory(), values))
     }
 
-    /// So many zeros in the device's memory.
+    /// Allocates `len` zeros in the device's memory.
     pub(super) fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
         self.reclaiming(|| DeviceBuffer::zeroed(self.memory(), len))
     }

@@ -93,13 +93,13 @@ impl ProgramStream {
         }
     }
 
-    /// Its session.
+    /// The stream's session.
     #[must_use]
     pub fn session(&self) -> &Session {
         self.stream.session()
     }
 
-    /// Its number in the session.
+    /// The stream's number in the session.
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.stream.id()

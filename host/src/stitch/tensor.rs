@@ -36,7 +36,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// A tensor on the device. Who has it owns it: it is moved into a run, or borrowed by one. When it is dropped, its memory goes to the
+/// An owned tensor on the device. It is moved into a run, or borrowed by one. When it is dropped, its memory goes to the
 /// next tensor of its stream.
 pub struct Tensor {
     pub(super) block: Block,

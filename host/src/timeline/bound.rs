@@ -24,7 +24,7 @@ pub enum Bottleneck {
 }
 
 impl Bottleneck {
-    /// Its name in a sentence.
+    /// The bottleneck's name in a sentence.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl Bottleneck {
 /// What bounds a run, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Its name in a sentence.
+    /// The limit's name in a sentence.
     pub name: String,
     /// The time that it takes.
     pub ns: u64,

@@ -53,7 +53,7 @@ impl Collector {
         }
     }
 
-    /// So many tasks more will come.
+    /// Reserves room for this many further tasks.
     pub fn expect(&mut self, tasks: usize) {
         self.trace.tasks.reserve(tasks);
     }

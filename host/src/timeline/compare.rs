@@ -21,9 +21,10 @@ pub struct Pair {
 /// The figures of two runs, in nanoseconds unless the field says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// Of the whole run: makespan, time of the graph, bounds, scheduler overhead, the chain that the last task waited for.
+    /// Figures of the whole run: makespan, time of the graph, lower bounds, scheduler overhead, and the chain of tasks that the last task
+    /// waited for.
     pub whole_ns: Vec<Pair>,
-    /// Where the time of the cores of each kind went: core time.
+    /// How the cores of each kind spent their time, in core time.
     pub cores_ns: Vec<Pair>,
     /// Time in each kernel, summed over its runs.
     pub kernels_ns: Vec<Pair>,

@@ -33,9 +33,9 @@ pub enum FileError {
         "it has schema {schema} version {version}, and this pto reads {SCHEMA} version {VERSION}: use the pto that wrote it, or record the run again"
     )]
     Version {
-        /// Its schema.
+        /// The file's schema.
         schema: String,
-        /// Its version.
+        /// The file's version.
         version: u32,
     },
     /// It contradicts itself.
@@ -371,7 +371,7 @@ impl Section {
         Ok(())
     }
 
-    /// What a fault names is there.
+    /// The objects that a fault names exist.
     fn check_fault(&self, fault: &EndFault) -> Result<(), String> {
         let EndFault { core, task, instance, .. } = *fault;
         let instances = self.instances as usize;

@@ -47,7 +47,7 @@ pub fn chart(trace: &Trace, columns: usize) -> String {
     text
 }
 
-/// The shades of some cores together, and their time in kernels.
+/// The shading of one row for a set of cores, and the time that these cores spent in kernels.
 fn shades(trace: &Trace, workers: &[u32], columns: usize, span: u64) -> (String, u64) {
     let mut busy = vec![0_u64; columns];
     // Borders between columns, so that nothing is lost to rounding.

@@ -35,7 +35,7 @@ pub struct ShownRun<'a> {
     pub name: &'a str,
     /// The run.
     pub trace: &'a Trace,
-    /// Its numbers.
+    /// The analysis of the run.
     pub analysis: &'a Analysis,
 }
 

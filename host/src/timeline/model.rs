@@ -1,4 +1,4 @@
-//! A run as its timeline has it: tasks with their moments, edges, lanes.
+//! The model of a run that a timeline shows: tasks with their moments, edges, lanes.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ pub struct Trace {
     pub names: Option<RowNames>,
     /// Which rank of a group it is of.
     pub rank: Option<u32>,
-    /// When the first event was: on the clock of its machine, or of a rank on that of the group. A file has it of a rank alone.
+    /// When the first event was: on the clock of its machine, or of a rank on that of the group. Only the file of a rank has this moment.
     pub began_ns: u64,
 }
 
@@ -59,9 +59,9 @@ pub struct RowNames {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndFault {
-    /// Its code in the table of faults.
+    /// The fault's code in the table of faults.
     pub code: u32,
-    /// Its name.
+    /// The fault's name.
     pub name: String,
     /// What happened.
     pub sentence: String,
@@ -121,9 +121,9 @@ pub struct Moments {
     pub added: Option<u64>,
     /// It is visible to schedulers.
     pub published: Option<u64>,
-    /// Its last producer has completed.
+    /// When the task's last producer completed.
     pub ready: Option<u64>,
-    /// Its core's doorbell.
+    /// When the doorbell of the task's core was rung.
     pub dispatched: Option<u64>,
     /// The core begins with it.
     pub started: Option<u64>,

@@ -39,9 +39,9 @@ pub enum MergeError {
     Kernels {
         /// The func id.
         func_id: u16,
-        /// Its name at one rank.
+        /// The kernel's name at one rank.
         one: String,
-        /// Its name at another one.
+        /// The kernel's name at another rank.
         other: String,
     },
     /// A page has no more rows.
@@ -214,7 +214,7 @@ fn transfer_rows(traces: &[Trace]) -> usize {
     left.clamp(LEAST_TRANSFER_ROWS, TRANSFER_ROWS)
 }
 
-/// The same moments on a clock that began so much earlier.
+/// Converts moments to a clock that began `late_ns` earlier.
 fn later(at: Moments, late_ns: u64) -> Moments {
     let later = |moment: Option<u64>| moment.map(|moment| moment + late_ns);
     Moments {

@@ -25,7 +25,7 @@ pub fn write_header(block: &BootBlock, vcpus: u32, ram_bytes: u64) {
 /// How far the boot is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BootState {
-    /// So many vCPUs are ready.
+    /// The device is starting; this many vCPUs are ready.
     Starting(usize),
     /// All are.
     Ready,

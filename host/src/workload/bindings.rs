@@ -23,7 +23,7 @@ pub enum BindingError {
     Missing {
         /// What it is.
         what: &'static str,
-        /// Its name.
+        /// The name of the missing binding.
         name: String,
     },
     /// A tensor is bound with strides for another number of dimensions.
@@ -51,7 +51,7 @@ crate::debug_as_display::debug_as_display!(BindingError);
 /// An array of an axis in GM: elements of type `i32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayBinding {
-    /// Its first element.
+    /// The array's first element.
     pub address: GmAddr,
     /// How many elements it has.
     pub length: u64,

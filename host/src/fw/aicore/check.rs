@@ -15,7 +15,7 @@ const KERNEL_ENTRY: &str = "kernel_entry";
 const WORKER_ENTRIES: [&str; 2] = ["pto_worker_0_mix_aic", "pto_worker_0_mix_aiv"];
 /// A kernel of more code is none: local memories are below 1 MiB, and a kernel is some loops over tiles.
 const MAX_KERNEL_BYTES: u64 = 1 << 20;
-/// What the loader of a development machine needs to load a worker, beside the worker.
+/// The parts that the loader of a development machine needs in addition to the worker.
 const OF_A_LOADER: [&str; 4] = [".dynamic", ".got", ".got.plt", ".pto_this_machine"];
 
 const LE: LittleEndian = LittleEndian;

@@ -23,9 +23,9 @@ pub(super) const WORKER_SECTION: &str = ".pto.worker";
 /// One kernel for an image, as the linker made it.
 #[derive(Clone, Copy, Debug)]
 pub struct AicoreKernel<'a> {
-    /// Its name: 1 to 47 bytes.
+    /// The kernel's name: 1 to 47 bytes.
     pub name: &'a str,
-    /// Its func id, below `MAX_FUNC_ID`.
+    /// The kernel's func id, below `MAX_FUNC_ID`.
     pub func_id: u32,
     /// The core kind that it is for.
     pub kind: CoreKind,

@@ -22,7 +22,7 @@ builder_set! {
     stream { "soak" => build }
 }
 
-/// What a rank is given.
+/// The inputs of a rank.
 pub(super) fn words(setting: &Setting, rank: u32, is_troubled: bool) -> Vec<u64> {
     let own = |of: u32| is_troubled && of == rank;
     let how = match setting.trouble {

@@ -23,28 +23,28 @@ pub(super) struct Call {
 }
 
 pto_abi::closed_set! {
-    /// What a call does.
+    /// The operation of a call in a soak test.
     pub struct CallKind(u8) {
-        /// From the root.
+        /// A broadcast from the root.
         BROADCAST = 0, "broadcast";
-        /// And a broadcast from the root, so that what all ranks have is defined.
+        /// A reduce to the root, then a broadcast from it, so that the result is defined on all ranks.
         REDUCE = 1, "reduce";
-        /// In place.
+        /// An all-reduce in place.
         ALL_REDUCE = 2, "all_reduce";
         /// Reduce-scatter, then all-gather.
         SCATTER_GATHER = 3, "scatter_gather";
-        /// To the second tensor.
+        /// An all-to-all from the first tensor to the second one.
         ALL_TO_ALL = 4, "all_to_all";
-        /// To the next rank's slot for it, with a signal.
+        /// A put into the slot that the next rank has for this one, with a signal.
         PUT = 5, "put";
-        /// To the second tensor of the next rank, by a send and a receive.
+        /// A send and a receive that copy to the second tensor of the next rank.
         SEND = 6, "send";
-        /// On the first tensor.
+        /// A barrier that uses the first tensor.
         BARRIER = 7, "barrier";
     }
 }
 
-/// What goes wrong.
+/// The failure that a soak test injects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// Nothing.
@@ -85,7 +85,8 @@ impl Setting {
         let ranks_per_node = if is_even { 2 } else { network.ranks_per_node };
         let network = NetworkProfile { ranks_per_node, ..network };
         let calls: Vec<_> = (0..1 + random.below(4)).map(|_| call(&mut random, ranks)).collect();
-        let trouble = match (trouble(&mut random, ranks), calls.last().map(|last| last.what)) {
+        let trouble = match (choose_trouble(&mut random, ranks), calls.last().map(|last| last.what))
+        {
             // A put of another size is right, and a barrier has none.
             (Trouble::Differs(_), Some(CallKind::PUT | CallKind::BARRIER)) => Trouble::None,
             (drawn, _) => drawn,
@@ -146,8 +147,8 @@ fn call(random: &mut Seeded, ranks: u32) -> Call {
     }
 }
 
-/// In two of three seeds something goes wrong.
-fn trouble(random: &mut Seeded, ranks: u32) -> Trouble {
+/// Chooses the failure to inject. Two of three seeds inject one.
+fn choose_trouble(random: &mut Seeded, ranks: u32) -> Trouble {
     let who = rank(random, ranks);
     let other = (who + 1 + number(random.below(ranks as usize - 1))) % ranks;
     match random.below(9) {

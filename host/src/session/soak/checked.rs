@@ -222,7 +222,7 @@ impl<'s> Program<'s> {
         stream.launch(func::ADD_SCALAR, &words(0.5, self.len()))?;
         let buffer = HostBuffer::new(4 * self.buffers[one].len())?;
         if has_others {
-            // Each launch writes it: in the end it holds what the last one left.
+            // Each launch of the recording writes the host buffer. After the last launch the buffer holds that launch's result.
             stream.copy_from_device(self.buffers[one].address(), &buffer)?;
         }
         let recording = stream.end_capture()?;

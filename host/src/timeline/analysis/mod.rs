@@ -71,7 +71,7 @@ pub struct Analysis {
     pub critical_path: Vec<u32>,
     /// The chain that the last task really waited for.
     pub chain: Chain,
-    /// Per kernel, the one with the most time first.
+    /// Statistics of each kernel, the kernel with the most time first.
     pub kernels: Vec<KernelStats>,
     /// The ten longest times from ready to started.
     pub waits: Vec<Wait>,

@@ -15,7 +15,7 @@ pub(crate) const WORST: usize = 10;
 /// The runs of one kernel. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KernelStats {
-    /// Its name.
+    /// The kernel's name.
     pub kernel: String,
     /// Which cores it runs on.
     #[serde(serialize_with = "kind_name")]

@@ -47,9 +47,9 @@ pub enum GraphError {
          smaller size with --param, or write it with --dot or --json"
     )]
     TooLarge {
-        /// Its tasks.
+        /// The graph's number of tasks.
         tasks: usize,
-        /// Its edges.
+        /// The graph's number of edges.
         edges: usize,
     },
     /// Layers need an order.

@@ -19,7 +19,7 @@ pub struct GraphTask {
     pub start: StartMode,
     /// Which of several ready tasks goes first.
     pub priority: Priority,
-    /// Its predicate, for people.
+    /// The task's predicate, for people.
     pub when: Option<String>,
     /// The kernels of a chain: func ids, and how often each runs in a row; empty: it is one kernel.
     pub chain: Vec<(u16, u32)>,
