@@ -105,7 +105,7 @@ impl Blame {
 pub struct BlameSlot(Option<Blame>);
 
 impl BlameSlot {
-    /// Nothing was left yet.
+    /// An empty slot.
     pub(crate) const fn new() -> Self {
         Self(None)
     }

@@ -19,7 +19,7 @@ use pto_abi::task::{CHUNK_CONSUMERS, CLOSED, EdgeChunk, INLINE_CONSUMERS, NO_CHU
 
 /// How `commit` and `close` exclude each other.
 pub trait FanoutPolicy: 'static {
-    /// Its name, as `FanoutStrategy` has it.
+    /// The name of the strategy, equal to the name in `FanoutStrategy`.
     const NAME: &'static str;
 
     /// The number of consumers; `None`: closed.

@@ -34,9 +34,9 @@ use crate::stream::{Schedulers, Stream};
 /// What a step of an instance did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progressed {
-    /// Something moved.
+    /// The step made progress.
     Worked,
-    /// Nothing to do just now.
+    /// The step had nothing to do.
     Idle,
     /// The instance has returned: the run is over here, with this fault if any.
     Returned(Option<Fault>),
@@ -105,8 +105,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         self.scheduler.busy_count()
     }
 
-    /// Hashes everything that later steps depend on but the memory of the run and what a builder program that is under way
-    /// has on its stack; `of_platform` hashes the platform.
+    /// Hashes the state on which later steps depend. The hash leaves out the memory of the run and the stack of a running builder program.
+    /// `of_platform` hashes the platform.
     pub fn hash_state<H: Hasher>(&self, into: &mut H, of_platform: impl FnOnce(&P, &mut H)) {
         let Self { phase, platform, scheduler, index: _, line: _, launch: _ } = self;
         phase.hash(into);
@@ -114,7 +114,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         of_platform(platform, into);
     }
 
-    /// One bounded turn; only a builder program takes as long as it takes. It runs on the machine of the instance.
+    /// Performs one step of bounded length. Only the length of a builder program is unbounded; the program runs on the machine of the
+    /// instance.
     pub fn step<B: BuilderSet>(&mut self, builders: &B) -> Progressed {
         self.step_on(builders, |platform, program| program.build(platform.machine()))
     }

@@ -14,7 +14,7 @@
     expect(dead_code, unreachable_pub, reason = "chosen in builds of mutants only")
 )]
 pub enum Mutant {
-    /// Nothing.
+    /// No mutation.
     None,
     /// A completed task releases its first consumer twice.
     ReleasesTwice,

@@ -18,7 +18,7 @@ use crate::machine::Machine;
 pub enum CoreStatus {
     /// It was given nothing, or its last task has been collected.
     Idle,
-    /// It has not finished.
+    /// The core has not finished its task.
     Busy,
     /// It has finished; what it wrote is visible. Answered once for each dispatch; of two, for the older first.
     Finished,
@@ -56,7 +56,7 @@ pub trait Platform {
     /// Greets a core, for the bring-up `epoch`.
     fn greet(&mut self, core: usize, epoch: u32);
 
-    /// The core's id and kind, once it has answered.
+    /// Returns the core's id and kind, or `None` while the core has not answered the greeting.
     fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)>;
 
     /// How far a core is.

@@ -54,7 +54,7 @@ impl<'a> SharedState<'a> {
         &self.ready[kind.index()]
     }
 
-    /// What a core is given for a task.
+    /// The dispatch of a task: the words that a core receives.
     #[inline]
     pub(crate) fn dispatch_of(&self, slot: u32, task: &Task) -> Staged {
         let payload = u64::from(task.payload.load(Ordering::Relaxed));

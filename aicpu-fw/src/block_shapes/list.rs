@@ -92,7 +92,7 @@ impl List {
         Self(LISTS_A_LEVEL * priority.get() as u32 + list)
     }
 
-    /// Its bit of `BlockBoard::waiting`.
+    /// The list's bit of `BlockBoard::waiting`.
     #[must_use]
     pub const fn bit(self) -> u32 {
         1 << self.0

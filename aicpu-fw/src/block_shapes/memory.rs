@@ -1,4 +1,4 @@
-//! The memory of shaped tasks, as the region `stream` of an arena has it.
+//! The memory of tasks with block shapes, in the region `stream` of an arena.
 
 use pto_abi::arena::Arena;
 use pto_abi::runtime::Region;

@@ -65,7 +65,7 @@ pub struct Builder<'a, C: Config> {
     policy: PhantomData<C>,
 }
 
-/// What a builder is given at its start.
+/// The inputs of a builder at its start.
 pub struct BuilderInputs<'a> {
     /// What the instances share.
     pub state: SharedState<'a>,
@@ -370,7 +370,7 @@ impl<'a, C: Config> Builder<'a, C> {
         self.end_submission((task, id), rest)
     }
 
-    /// The same, of a template.
+    /// Adds the chain of a filled template.
     #[inline(always)]
     fn submit_filled(
         &mut self,
@@ -473,7 +473,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(self.open_chain(room, kernels))
     }
 
-    /// The same, of a template.
+    /// Adds the chain of a template: writes its line and its words.
     #[inline]
     fn insert_template(&mut self, template: &ChainTemplate) -> Result<(&'a Task, TaskId), Fault> {
         if let Err(fault) = template.check(Origin::of(self.state.tasks, self.generation)) {

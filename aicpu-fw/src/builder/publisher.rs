@@ -56,7 +56,7 @@ impl<'a> Publisher<'a> {
         count_one(&self.line.published);
     }
 
-    /// So many tasks are about to be published, with no reserve.
+    /// Counts tasks that are about to be published, with no reserve.
     pub(crate) fn count_all<S: Sharing>(&self, tasks: u64) {
         // Relaxed: ordered before every decrement of these tasks by the pushes and releases that follow.
         S::fetch_add(&self.progress.outstanding, tasks, Ordering::Relaxed);

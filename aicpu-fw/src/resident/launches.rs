@@ -113,7 +113,7 @@ impl<'a, C: Config> Launches<'a, C> {
         self.base_ns.wrapping_add(self.age_ns())
     }
 
-    /// Nothing more is begun.
+    /// From now on, no further launch begins.
     pub(super) const fn begin_no_more(&mut self) {
         self.left = 0;
     }

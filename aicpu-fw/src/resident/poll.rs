@@ -65,13 +65,13 @@ fn refresh_ring(line: &StreamLine, machine: &mut impl Machine) {
 
 /// What comes of a look at the head.
 pub(super) enum HeadOutcome {
-    /// It was begun or is over.
+    /// The head command began, or it has ended.
     Moved,
-    /// It has to wait.
+    /// The head command has to wait.
     Waits,
-    /// There is none.
+    /// There is no head command.
     Nothing,
-    /// It is the host's.
+    /// The head command is for the host.
     Host,
 }
 

@@ -107,7 +107,7 @@ impl Ahead {
         self.fresh |= core::mem::take(&mut self.unplaced[kind.index()]);
     }
 
-    /// Something else is staged for the core.
+    /// Records that another task is staged for the core.
     #[inline]
     pub(super) fn replace(&mut self, core: usize) {
         if !mutant::is(Mutant::RingsWhatWasReplaced) {

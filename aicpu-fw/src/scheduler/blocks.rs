@@ -40,7 +40,7 @@ struct ChosenTask {
 /// What came of a task's turn.
 #[derive(Clone, Copy)]
 struct BlockOutcome {
-    /// Something was staged.
+    /// Whether a part was staged.
     has_staged: bool,
     /// There were cores for it, or another scheduler has dealt with it meanwhile: its list may have another turn.
     found_cores: bool,

@@ -37,7 +37,7 @@ enum NextStep {
     Free,
     /// It goes on with its second dispatch.
     GoesOn,
-    /// It has finished its second dispatch too.
+    /// The core has finished its second dispatch too.
     LookAgain,
     /// It was given a task that is ready by what it has finished.
     HasNext,
@@ -46,9 +46,9 @@ enum NextStep {
 /// What a busy core has answered.
 #[derive(Clone, Copy)]
 struct Answer {
-    /// Its index among the busy ones.
+    /// The core's index among the busy cores.
     index: usize,
-    /// Its index among all.
+    /// The core's index among all cores.
     core: usize,
     status: CoreStatus,
 }

@@ -140,7 +140,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         self.complete_task(platform, finished, task, wants)
     }
 
-    /// The same with a task that is at hand.
+    /// Completes a task whose record the caller already has.
     #[inline(always)]
     pub(super) fn complete_task<P: Platform>(
         &mut self,

@@ -106,7 +106,7 @@ impl<'a> Dispatcher<'a> {
         &self.pace
     }
 
-    /// The same, to note durations.
+    /// Returns the pace mutably, so that the caller can note durations.
     #[inline(always)]
     pub(super) const fn pace_mut(&mut self) -> &mut Pace {
         &mut self.pace
@@ -235,7 +235,7 @@ impl<'a> Dispatcher<'a> {
         self.take_task::<P>(slot).map(|(_, staged)| staged)
     }
 
-    /// The same, and the task.
+    /// Marks a task dispatched; returns the task, and the dispatch to give to its core.
     #[inline(always)]
     pub(super) fn take_task<P: Platform>(
         &mut self,

@@ -79,9 +79,9 @@ const ARRIVALS_A_STEP: usize = 16;
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Something moved.
+    /// The step made progress.
     Worked,
-    /// Nothing to do just now.
+    /// The step had nothing to do.
     Idle,
     /// The run is over.
     Done,
@@ -258,7 +258,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.dispatch_plain(platform, moved, Among::Schedulers)
     }
 
-    /// Plain tasks go to cores.
+    /// Dispatches ready plain tasks to cores.
     #[inline(always)]
     fn dispatch_plain(
         &mut self,
@@ -275,7 +275,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         plain.dispatch(dispatcher, platform, CoreKind::AIV, among, &mut moved.dispatched)
     }
 
-    /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.
+    /// Dispatches plain tasks and tasks with blocks while tasks wait on the board: by priority, then by age.
     #[inline(never)]
     fn dispatch_with_blocks(
         &mut self,

@@ -40,13 +40,13 @@ pub(super) struct BlockSpec {
     blocks: u32,
     list: u32,
     test: u32,
-    /// Of the predicate: where its element is.
+    /// The address of the element that the predicate reads.
     pub(super) address: u64,
     value: u64,
 }
 
 impl BlockSpec {
-    /// Words on the buffer.
+    /// The number of words of a spec in the buffer.
     pub(super) const WORDS: usize = MAX_LANES + 5;
 
     /// A block of these kernels is one that the device has cores for, `room` of them at once.

@@ -78,7 +78,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// So many scopes were opened.
+    /// Stores how many scopes were opened.
     pub(super) fn scopes(&self, opened: u64) {
         self.header.scopes.store(opened, Relaxed);
     }

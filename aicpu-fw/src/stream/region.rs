@@ -88,7 +88,7 @@ impl Region {
         Self { low, high, run, dims, rank: u8::try_from(given.len().min(MAX_RANK)).unwrap_or(0) }
     }
 
-    /// The same region, `bytes` further on.
+    /// Returns the region moved by `bytes`.
     #[must_use]
     #[inline]
     pub const fn moved(mut self, bytes: u64) -> Self {

@@ -71,7 +71,7 @@ impl SpanRing {
     }
 }
 
-/// A ring whose spans run on past its end. See the module.
+/// A ring in which a span may continue past the end, into extra memory. The module's documentation compares the two rings.
 #[derive(Clone, Copy, Debug, Hash)]
 pub struct RunOnRing {
     capacity: u64,

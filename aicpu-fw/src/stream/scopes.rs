@@ -21,7 +21,7 @@ struct OpenScope {
 
 /// See the file.
 pub(super) struct Scopes {
-    /// From the outermost one to the innermost one.
+    /// The open scopes, from the outermost one to the innermost one.
     open: Vec<OpenScope, MAX_HEAP_RINGS>,
     next_serial: u64,
     /// How many may be open: each depth has a heap of its own.

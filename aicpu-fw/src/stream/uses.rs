@@ -27,7 +27,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// None.
+    /// An empty list of uses.
     pub(super) const fn new() -> Self {
         Self {
             simple: heapless::Vec::new(),
@@ -46,7 +46,7 @@ impl Uses {
         self.count_one(is_kept);
     }
 
-    /// The same of a part that may have several strides.
+    /// Records the use of a view that may have several strides, by argument `index`.
     #[cold]
     pub(super) fn add_view(&mut self, index: u32, (view, kind): (&TensorView<'_>, AccessKind)) {
         let (base, region) = (view.base().0, Region::of(view));

@@ -91,7 +91,7 @@ impl<'a> SlotWindow<'a> {
         self.generation
     }
 
-    /// The same, for templates of chains.
+    /// The number of this run and the window's tasks, for templates of chains.
     #[inline]
     pub(super) fn origin(&self) -> Origin {
         Origin::of(self.tasks, self.generation)

@@ -289,7 +289,7 @@ fn the_watchdog_looks_at_the_clock_and_not_at_steps() {
     assert_eq!(mock.cores, [Core::Free]);
 }
 
-/// A supervisor may find a core that was given nothing yet, whose words are zeros, or nothing new.
+/// The supervisor may look at a core that has received no task yet (its words are zeros), or no new task.
 #[test]
 fn only_a_launch_on_a_core_has_the_time_of_its_stream() {
     let words = StateMemory::new(SIZE);

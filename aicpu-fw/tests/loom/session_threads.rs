@@ -96,7 +96,7 @@ fn check(table: &Table, opened: &[Option<StreamEntry>]) {
     assert_eq!(lost, None, "a stream is not in the table");
 }
 
-/// Two threads open the last stream: one of them has it.
+/// Two threads open the last free stream: exactly one of them gets it.
 fn last_slots(open: fn(&Table) -> Option<StreamEntry>) {
     explore(
         3,

@@ -105,8 +105,12 @@ impl RandomRange {
     }
 }
 
-/// Whether a range is taken at once; it is submitted then.
-fn at_once(stream: &mut TestStream<'_>, task: TensorTask<'_>, varies: &[Variation<'_>]) -> bool {
+/// Submits a range of four tasks. Returns whether the stream has accepted all of them at once.
+fn submit_at_once(
+    stream: &mut TestStream<'_>,
+    task: TensorTask<'_>,
+    varies: &[Variation<'_>],
+) -> bool {
     let range = TensorRange::new(task).times(4).varying(varies);
     let mut ids = [TaskId::NONE; 4];
     let taken = stream.submit_desc(Submission::new(TaskDesc::TensorRange(&range, &mut ids)));
@@ -161,22 +165,22 @@ fn what_is_taken_at_once() {
     with_stream(|stream| {
         let moves = [Variation::by(0, 16)];
         let one = [Arg::InOut(&tile), Arg::In(&far)];
-        assert!(at_once(stream, task(&one), &moves));
-        assert!(at_once(stream, task(&one), &[Variation::by(0, 4 * 64)]), "down");
-        assert!(!at_once(stream, task(&one), &[Variation::by(0, 5 * 64)]), "too far down");
-        assert!(!at_once(stream, task(&one), &[Variation::by(0, -16)]), "before it");
-        assert!(!at_once(stream, task(&one), &[Variation::by(0, 2)]), "no element");
-        assert!(!at_once(stream, task(&one), &[Variation::by(2, 2)]), "no argument");
-        assert!(!at_once(stream, task(&one).when(&when), &moves), "a predicate");
+        assert!(submit_at_once(stream, task(&one), &moves));
+        assert!(submit_at_once(stream, task(&one), &[Variation::by(0, 4 * 64)]), "down");
+        assert!(!submit_at_once(stream, task(&one), &[Variation::by(0, 5 * 64)]), "too far down");
+        assert!(!submit_at_once(stream, task(&one), &[Variation::by(0, -16)]), "before it");
+        assert!(!submit_at_once(stream, task(&one), &[Variation::by(0, 2)]), "no element");
+        assert!(!submit_at_once(stream, task(&one), &[Variation::by(2, 2)]), "no argument");
+        assert!(!submit_at_once(stream, task(&one).when(&when), &moves), "a predicate");
         let two = [Arg::InOut(&tile), Arg::Out(&whole)];
-        assert!(!at_once(stream, task(&two), &[]), "two outputs in one tensor");
+        assert!(!submit_at_once(stream, task(&two), &[]), "two outputs in one tensor");
         let apart = [Arg::InOut(&tile), Arg::Out(&far)];
-        assert!(at_once(stream, task(&apart), &moves));
-        assert!(!at_once(stream, task(&[Arg::In(&block)]), &[]), "two strides");
+        assert!(submit_at_once(stream, task(&apart), &moves));
+        assert!(!submit_at_once(stream, task(&[Arg::In(&block)]), &[]), "two strides");
         let shapes = [whole];
         stream
             .record(&shapes, |stream, _| {
-                assert!(!at_once(stream, task(&[Arg::In(&whole)]), &[]), "in a recording");
+                assert!(!submit_at_once(stream, task(&[Arg::In(&whole)]), &[]), "in a recording");
                 Ok::<_, Fault>(())
             })
             .unwrap();

@@ -85,7 +85,7 @@ impl<'a, C: Config> Stream<'a, C> {
         self.add_now(task)
     }
 
-    /// The same calls in one, with the slot of the task at hand.
+    /// Adds a task with tensors and publishes it in one call, with the slot that the addition returned.
     #[inline]
     fn submit_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         if self.draft.is_some() {
@@ -109,7 +109,7 @@ impl<'a, C: Config> Stream<'a, C> {
         self.tasks.open_slot(spec, kernel, TaskWords::Arguments(count))
     }
 
-    /// The same calls in one, with the number of the task at hand.
+    /// Adds a task without tensors and publishes it in one call, with the number that it got.
     #[inline]
     fn submit_kernel(&mut self, spec: &TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
         let number = self.tasks.storage().window().next();
@@ -138,7 +138,7 @@ impl<'a, C: Config> Stream<'a, C> {
         self.end_submission((number, id), rest)
     }
 
-    /// The same, of a template.
+    /// Adds the chain of a filled template.
     #[inline(always)]
     fn submit_filled(
         &mut self,

@@ -28,11 +28,11 @@ const MOST_MOVING: usize = 12;
 /// An argument of a range that varies, or is a tensor that edges are derived from.
 struct Moving<'a> {
     index: u32,
-    /// Its word in the first task.
+    /// The argument's word in the first task.
     first: u64,
     /// What the first task does to its tensor, and the row of that.
     access: Option<(TensorAccess<'static>, Option<&'a MapRow>)>,
-    /// Its variations: their numbers, one bit each.
+    /// The argument's variations: their numbers, one bit each.
     variations: u32,
 }
 
@@ -178,7 +178,7 @@ impl<'a, C: Config> Stream<'a, C> {
 }
 
 impl Plan<'_> {
-    /// Nothing is planned.
+    /// An empty plan.
     const fn new() -> Self {
         Self { moving: Vec::new(), accesses: 0 }
     }
@@ -206,7 +206,7 @@ impl Plan<'_> {
 }
 
 impl Moving<'_> {
-    /// Its word in task `turn`.
+    /// The argument's word in task `turn`.
     #[inline]
     fn at(&self, range: &TensorRange<'_>, turn: u32) -> u64 {
         let (mut word, mut left) = (self.first, self.variations);
@@ -269,7 +269,7 @@ fn view_base(arg: &Arg<'_>) -> u64 {
     arg.tensor().map_or(0, |view| view.base().0)
 }
 
-/// The word of an argument as the first task has it.
+/// The word of an argument of the first task.
 #[inline]
 fn first_word(arg: &Arg<'_>) -> u64 {
     match arg {

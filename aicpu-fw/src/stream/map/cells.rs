@@ -29,7 +29,7 @@ const fn row_key(base: u64, grid: Grid, row: u64) -> u64 {
     cell_key(base.wrapping_add(grid.row(row))) | 1 << 63
 }
 
-/// The same of a column of cells.
+/// The key of the lane of a column of cells, which is the key of no cell.
 const fn column_key(base: u64, grid: Grid, column: u64) -> u64 {
     cell_key(base.wrapping_add(grid.column(column))) | 1 << 62
 }

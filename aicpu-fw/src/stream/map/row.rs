@@ -48,9 +48,9 @@ impl Now {
 
 /// What the builder does with a row.
 pub(super) trait MapRowExt {
-    /// Its tasks.
+    /// The tasks of the row.
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32>;
-    /// There is no access to its region any more.
+    /// Records that no access to the region of the row is left.
     fn forget(&self, gone: u32);
     /// Whether no task under way has touched its region.
     fn is_free(&self, now: Now) -> bool;

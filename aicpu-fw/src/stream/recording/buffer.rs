@@ -171,7 +171,7 @@ impl<'a> RecordingBuffer<'a> {
         Self { words, end: words.len() }
     }
 
-    /// The same words, of which nothing is written from `end` on.
+    /// Limits the buffer to the words before `end`; later words are not written.
     pub(super) const fn up_to(self, end: usize) -> Self {
         Self { words: self.words, end }
     }

@@ -18,7 +18,7 @@ pub(in crate::stream) struct Recordings<'a> {
 }
 
 impl<'a> Recordings<'a> {
-    /// There are none.
+    /// An empty set of recordings in `words`.
     pub(in crate::stream) const fn new(words: &'a [AtomicU64]) -> Self {
         Self { buffer: RecordingBuffer::new(words), front: 0, begun: 0 }
     }

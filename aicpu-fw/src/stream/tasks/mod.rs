@@ -48,7 +48,7 @@ const SWEEP_EVERY: u64 = 1 << 30;
 /// What the words of a task are.
 #[derive(Clone, Copy)]
 pub(super) enum TaskWords {
-    /// So many arguments of its kernel.
+    /// The number of arguments of its kernel.
     Arguments(usize),
     /// A chain of so many kernels, said in so many words.
     Chain { count: usize, kernels: u32 },
