@@ -27,7 +27,7 @@ pub(crate) fn now_ns_alone() -> u64 {
     CLOCK.get_or_init(Clock::new).now_ns()
 }
 
-/// The same, after a while.
+/// Sleeps for a while, and returns the time after it.
 pub(crate) fn pause() -> u64 {
     std::thread::sleep(PAUSE);
     now_ns()

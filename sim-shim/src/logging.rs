@@ -40,7 +40,7 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Changes places with what this thread has.
+    /// Swaps the value with that of this thread.
     pub(crate) fn exchange(&mut self) {
         self.ring = RING.replace(self.ring);
         self.virtual_ns = VIRTUAL_NS.replace(self.virtual_ns);

@@ -78,7 +78,7 @@ pub(crate) struct LaunchBranch<'p> {
 
 /// Orders the tasks of a builder that use memory which the runtime does not see.
 struct MemoryGate {
-    /// Where the words stand.
+    /// The address of the words.
     at: GmAddr,
     gate_kernel: (FuncId, CoreKind),
     tensors: Vec<(GmAddr, u64, bool)>,

@@ -37,7 +37,7 @@ impl AnyBuilders {
         Self::sharing(Arc::new(builders))
     }
 
-    /// The same for a set that is shared.
+    /// The table of a set that is shared.
     pub fn sharing<B: BuilderSet>(builders: Arc<B>) -> Self {
         Self(builders)
     }

@@ -12,7 +12,7 @@ use pto_graph::group::{Algorithm, Collective, tag};
 pub struct TransferSide {
     /// The rank.
     pub rank: u32,
-    /// Its bytes.
+    /// The transfer's bytes.
     pub bytes: u64,
     /// What it says of itself, see [`transfer_words`].
     pub stamp: u128,

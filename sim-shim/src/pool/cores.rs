@@ -19,7 +19,7 @@ use crate::supervisor::Beat;
 /// Kernels that a thread gets in one handoff, in time: enough that it does not ask again at once, and few enough that what
 /// it has not begun does not wait long.
 const MAX_HANDOFF_NS: u64 = 4_000;
-/// The same in tasks, at most.
+/// The largest number of tasks in one handoff.
 const MAX_HANDOFF_TASKS: usize = 16;
 
 /// Kernels that a step of the schedulers runs at most, in time, unless kernels are short: kernels for a handoff do not wait long.
@@ -45,7 +45,7 @@ pub(super) struct RunCores {
 /// What the thread that schedules knows. In a line of its own: that thread writes it for every task, and the others read the words around it.
 #[repr(align(128))]
 struct Scheduler {
-    /// Its number.
+    /// The scheduler's number.
     thread: AtomicU32,
     /// Kernels until it times one, if it times single kernels.
     kernels_to_sample: AtomicU32,

@@ -1,5 +1,5 @@
-//! On which CPUs the threads of a pool stand. A system may put two busy threads on one CPU for some milliseconds although another CPU is idle: a
-//! kernel that packs the threads of a virtual machine onto few CPUs does so at each wake-up. Then two threads are slower than one.
+//! The CPUs on which the threads of a pool run. A system may put two busy threads on one CPU for some milliseconds although another CPU is
+//! idle: a kernel that packs the threads of a virtual machine onto few CPUs does so at each wake-up. Then two threads are slower than one.
 //!
 //! Each thread publishes its CPU. One that finds a thread of a lower number on its own CPU moves to another CPU, and is then free to run anywhere again: no
 //! thread is bound to a CPU. Between two runs, a thread that expects the next one leaves the CPU to the thread that has asked for the last one: each of the two would
@@ -18,7 +18,7 @@ const MIN_MOVE_INTERVAL_NS: u64 = 500_000;
 #[repr(align(64))]
 struct CpuSlot(AtomicU32);
 
-/// On which CPU each thread of a run is, and the thread that asked for the run.
+/// The CPU of each thread of a run, and the CPU of the thread that started the run.
 pub(super) struct CpuMap {
     threads: Vec<CpuSlot>,
     /// The CPU on which the run was asked for, where that is known.
@@ -50,7 +50,7 @@ impl CpuMap {
         self.threads.iter().take(me).any(|slot| slot.0.load(Ordering::Relaxed) == cpu)
     }
 
-    /// The CPUs on which the threads other than `me` stand.
+    /// The CPUs on which the threads other than `me` run.
     fn others(&self, me: usize) -> impl Iterator<Item = u32> {
         let others = self.threads.iter().enumerate().filter(move |(index, _)| *index != me);
         others.map(|(_, slot)| slot.0.load(Ordering::Relaxed))

@@ -14,7 +14,7 @@ use crate::wait::each_has_a_cpu;
 /// them, and soon the first number again when they are longer.
 const SHORT_SAMPLE_PERIOD: u32 = 64;
 const MAX_SAMPLE_PERIOD: u32 = 512;
-/// The same while they are of medium length.
+/// Kernels from one that is timed to the next, while they are of medium length.
 const MEDIUM_SAMPLE_PERIOD: u32 = 32;
 
 /// The time for the handshake lines of a core, which a sample includes.

@@ -20,7 +20,7 @@ pub(super) struct TimingSampler {
     times_kernels: AtomicU32,
     /// Tasks until steps are timed.
     left: AtomicU32,
-    /// The same at the beginning.
+    /// The number of tasks from one timed sample of steps to the next.
     interval: AtomicU32,
     /// Tasks of the steps that were timed, and how long they took.
     tasks: AtomicU32,

@@ -35,7 +35,7 @@ use super::ledger::Invariant;
 /// Something that must not be.
 pub(super) type Found = (Invariant, &'static str);
 
-/// One part of one block, as a worker has it.
+/// One part of one block, which runs on one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BlockPart {
     block: u32,
@@ -43,19 +43,19 @@ pub(super) struct BlockPart {
 }
 
 impl BlockPart {
-    /// As a trace event has it, on a core of `kind`.
+    /// Encodes the part for a trace event, on a core of `kind`.
     pub(super) fn traced(self, kind: CoreKind) -> u32 {
         let lane = self.lane.saturating_sub(usize::from(kind == CoreKind::AIV));
         let lane = u32::try_from(lane).unwrap_or(0);
         BlockContext { block: self.block, blocks: 0, lane }.part()
     }
 
-    /// Its block.
+    /// The part's block.
     pub(super) const fn block(self) -> u32 {
         self.block
     }
 
-    /// Its lane.
+    /// The part's lane.
     pub(super) const fn lane(self) -> usize {
         self.lane
     }
@@ -200,21 +200,21 @@ impl BlockLedger {
         }
     }
 
-    /// An instance begins a step.
+    /// Records that an instance begins a step.
     #[inline]
     pub(super) fn begins(&mut self, instance: usize) {
         self.now += 1;
         note(&mut self.steps, instance, self.now);
     }
 
-    /// A worker has nothing of `slot` any more.
+    /// Records that a worker has become free.
     #[inline]
     pub(super) fn frees(&mut self, worker: usize) {
         self.now += 1;
         note(&mut self.free_since, worker, self.now);
     }
 
-    /// A task with a shape is ready at `now_ns`.
+    /// Records that a task with a block shape is ready at `now_ns`.
     pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, (now_ns, release): (u64, Release)) {
         let since = self.since(release);
         self.ready_ns.insert(slot, now_ns);

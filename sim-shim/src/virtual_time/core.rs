@@ -120,7 +120,7 @@ pub(super) struct Core {
     pub(super) kind: CoreKind,
     /// The instance that rang it last.
     pub(super) owner: usize,
-    /// Its own time: until when it is occupied.
+    /// The core's own time: until when it is occupied.
     pub(super) now_ns: u64,
     /// When its last kernel ends.
     pub(super) kernel_end_ns: u64,

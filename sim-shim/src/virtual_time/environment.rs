@@ -6,7 +6,7 @@ use super::group::NetEndpoint;
 /// The environment of a device.
 #[derive(Clone, Default)]
 pub(super) struct Environment {
-    /// Its rank in a group.
+    /// The environment's rank in a group.
     pub(super) endpoint: Option<NetEndpoint>,
     /// Regions of its memory that are fast.
     pub(super) fast: FastRegions,

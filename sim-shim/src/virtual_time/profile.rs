@@ -35,7 +35,7 @@ macro_rules! profile {
         /// What a machine consists of and what its operations cost; times in nanoseconds.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Profile {
-            /// Its name.
+            /// The profile's name.
             pub name: String,
             /// Keys whose values are guesses, as `section.key`.
             pub unknowns: Vec<String>,
@@ -108,7 +108,7 @@ profile! {
         from_template_ns,
         /// A part of a tensor that a link of a chain reads or writes, and that is not one run of bytes: its views, their checks, the derivation of edges from it.
         chain_tensor_ns,
-        /// The same of a part that is one run of bytes.
+        /// A part of a tensor that a link of a chain reads or writes, and that is one run of bytes.
         chain_part_ns,
         /// A tensor that a task reads or writes: its view, its check, the derivation of edges from it.
         tensor_ns,

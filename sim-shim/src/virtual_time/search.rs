@@ -26,7 +26,7 @@ struct Branch {
 enum StateStatus {
     /// It is on the path.
     UnderWay,
-    /// So many orders go on from it.
+    /// The state was searched; this many orders continue from it.
     Done(u128),
 }
 

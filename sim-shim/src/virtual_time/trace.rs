@@ -12,11 +12,11 @@ pub enum EventKind {
     Published = 1,
     /// Its last producer was completed, or it had none; agent: the instance.
     Ready = 2,
-    /// Its doorbell was rung; agent: the worker.
+    /// The task's doorbell was rung; agent: the worker.
     Dispatched = 3,
-    /// Its kernel started; agent: the worker.
+    /// The task's kernel started; agent: the worker.
     Started = 4,
-    /// Its kernel ended; agent: the worker.
+    /// The task's kernel ended; agent: the worker.
     Finished = 5,
     /// The scheduler saw the report and released the consumers; agent: the instance.
     Completed = 6,

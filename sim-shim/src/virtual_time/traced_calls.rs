@@ -139,7 +139,7 @@ pub(super) struct SavedCalls {
 }
 
 impl SavedCalls {
-    /// Changes places with what this thread has.
+    /// Swaps the value with that of this thread.
     pub(super) fn exchange(&mut self) {
         RECORDS.with_borrow_mut(|records| mem::swap(records, &mut self.records));
         self.fail_at = FAIL_AT.replace(self.fail_at);

@@ -22,7 +22,7 @@ const BEAT: Duration = Duration::from_millis(500);
 
 /// The thread-local state of a machine.
 pub(in crate::virtual_time) trait Locals: Send {
-    /// Changes places with what the thread has.
+    /// Swaps the value with that of the thread.
     fn exchange(&mut self);
 }
 

@@ -19,10 +19,11 @@ use pto_graph::group::{CollectiveCall, Holds, part_stride, tag};
 use super::intervals::Intervals;
 use crate::group::{ByteRange, Move};
 
-/// Findings that are kept; the others are counted.
+/// How many findings the report keeps. Further findings are only counted.
 const KEPT: usize = 16;
 
-/// The ranks whose values an element has: a rank, the one after the last, and how many times each of them. Ascending, without gaps of zero times.
+/// The ranks that contributed to an element: ranges of ranks (first, end, count), in ascending order. `count` says how often each rank of
+/// the range contributed, and is never 0.
 type Ranks = Arc<[(u32, u32, u32)]>;
 
 fn one(rank: u32) -> Ranks {
@@ -57,7 +58,7 @@ fn together(a: &Ranks, b: &Ranks) -> Ranks {
 pub struct WrongContribution {
     /// The rank that has the element.
     pub rank: u32,
-    /// Its collective call.
+    /// The contribution's collective call.
     pub call: CollectiveCall,
     /// The first of these elements, and how many there are.
     pub elements: (u64, u64),

@@ -18,7 +18,7 @@ impl<T> Default for Intervals<T> {
 }
 
 impl<T: Clone + PartialEq> Intervals<T> {
-    /// The value of all addresses of the span.
+    /// Sets the value of all addresses of the span.
     pub(super) fn set(&mut self, span: ByteRange, value: T) {
         let (start, end) = (span.address, span.address.saturating_add(span.bytes));
         if start == end {

@@ -16,7 +16,7 @@ pub struct Tier {
 /// A network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkProfile {
-    /// Its name.
+    /// The profile's name.
     pub name: &'static str,
     /// From the nearest to the farthest.
     pub tiers: &'static [Tier],

@@ -111,9 +111,9 @@ fn look<G: StreamBuilder>(
 enum NextSubmission {
     /// One by itself.
     One,
-    /// So many as a range.
+    /// Submit this many as a range.
     Range(usize),
-    /// So many are recorded, and replayed.
+    /// Record this many, and replay them.
     Recorded(usize),
     /// One, as a replay of what was recorded for nodes like it.
     Template,

@@ -22,9 +22,9 @@ use super::soak_device::SoakDevice;
 pub struct Exploration {
     /// Interleavings that were run.
     pub runs: u64,
-    /// Whether these are all, or stand for all.
+    /// Whether these are all interleavings, or represent all of them.
     pub is_complete: bool,
-    /// Orders of choices that they stand for; 0 unless they stand for all.
+    /// How many orders of choices they represent; 0 unless they represent all.
     pub orders: u128,
     /// States in which there was a choice, and whose later orders were run once; 0 where states are not compared.
     pub states: usize,

@@ -25,7 +25,7 @@ pub struct GraphNode {
 /// When the builder publishes what it has added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublishOrder {
-    /// Each task as soon as its edges stand.
+    /// Publish each task as soon as its edges are complete.
     AtOnce,
     /// In groups of this many, the last one first.
     Backwards(u32),
@@ -42,7 +42,7 @@ pub enum EdgesFrom {
     Program,
     /// From tensors: a node writes its cells, and reads those of its producers. Scopes come and go.
     Tensors,
-    /// The same, and the program reads values on its way.
+    /// From tensors, and the program reads values on its way.
     TensorsAndValues,
 }
 

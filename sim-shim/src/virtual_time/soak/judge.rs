@@ -79,7 +79,7 @@ pub struct FailedRun {
     pub what: String,
 }
 
-/// What was wrong with one run.
+/// A defect that the judge found in one run.
 #[derive(Debug)]
 pub(super) struct Wrong {
     cause: FailureCause,
@@ -91,7 +91,7 @@ impl Wrong {
         Self { cause, what: what.into() }
     }
 
-    /// The same of a run of this number.
+    /// Turns the finding into the failure of run number `run`.
     pub(super) fn in_run(self, run: u32) -> FailedRun {
         FailedRun { run, cause: self.cause, what: self.what }
     }

@@ -20,7 +20,7 @@ pub struct NodePredicate {
 /// What a node is beyond one kernel on one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeBlockShape {
-    /// Its kernels.
+    /// The shape's kernels.
     pub lanes: Lanes,
     /// How many blocks.
     pub blocks: u32,
