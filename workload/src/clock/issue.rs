@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 
 use crate::tree::{TaskWindow, WindowMode};
 
-/// So many tasks are under way, and the window takes no more.
+/// This many tasks are in progress, and the window is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowFull(pub u64);
 

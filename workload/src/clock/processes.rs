@@ -24,7 +24,7 @@ struct RunningProcess<'w> {
     process: &'w Process,
     walker: Walker<'w>,
     state: State,
-    /// Its local time.
+    /// The process's local time.
     time: u64,
 }
 

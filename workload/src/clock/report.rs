@@ -107,9 +107,9 @@ pub enum RunError {
         Grouped(*least), Grouped(*most)
     )]
     Tasks {
-        /// So many or more it has.
+        /// The workload makes at least this many calls.
         least: u64,
-        /// So many it may have.
+        /// The largest number of calls that a workload may make.
         most: u64,
     },
     /// A kernel faulted.

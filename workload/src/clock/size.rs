@@ -29,7 +29,7 @@ pub(super) fn least_tasks(node: &TreeNode, bindings: &Bindings) -> u64 {
     }
 }
 
-/// So many turns of a loop over an axis, or more.
+/// The least number of turns of a loop over an axis.
 fn turns(axis: &Axis, bindings: &Bindings) -> u64 {
     match axis {
         Axis::Dense(turns) => *turns,

@@ -211,7 +211,7 @@ impl<'a> Runner<'a> {
         Ok(TileView::new(bound.memory, first, strides, counted))
     }
 
-    /// Whether so many places from an index on begin in its dimension: none may also stand at its end.
+    /// Whether a range of this many indices begins inside its dimension. An empty range may also begin at the end.
     fn check_index(
         &self,
         view: &TensorSlice,

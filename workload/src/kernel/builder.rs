@@ -379,7 +379,7 @@ impl KernelBuilder {
         self.push(Op::Reduce { function, x: ValueId(x.0) })
     }
 
-    /// Another element type.
+    /// Converts to another element type.
     ///
     /// # Errors
     /// The kernel is too long.

@@ -3,7 +3,7 @@
 /// Some words of a plan, and what they were compiled from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceSpan {
-    /// Its first word.
+    /// The span's first word.
     start: usize,
     /// The loops around it, the kernel and the argument.
     pub(super) text: String,

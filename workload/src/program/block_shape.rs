@@ -17,7 +17,7 @@ pub struct TensorElement {
     pub tensor: usize,
     /// The first byte of the element.
     pub offset: u64,
-    /// Its type.
+    /// The element's type.
     pub element: ElementType,
 }
 

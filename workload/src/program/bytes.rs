@@ -47,7 +47,7 @@ impl<'s> Reader<'s> {
         Self { section, content, at: 0 }
     }
 
-    /// Something is wrong at the position of the reader.
+    /// Makes an error at the position of the reader.
     pub(super) fn error(&self, what: impl Into<String>) -> ProgramError {
         ProgramError::Section { section: self.section, at: self.at, what: what.into() }
     }

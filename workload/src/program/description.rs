@@ -53,13 +53,13 @@ impl Role {
 /// A tensor of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorDescription {
-    /// Its name.
+    /// The tensor's name.
     pub name: String,
     /// What it is to the program.
     pub role: Role,
-    /// Its element type.
+    /// The tensor's element type.
     pub dtype: DType,
-    /// Its extents; 1 to 5 of them, each at least 1.
+    /// The tensor's extents; 1 to 5 of them, each at least 1.
     pub shape: Vec<u64>,
     /// The layout that the program needs.
     pub layout: TensorLayout,

@@ -4,7 +4,7 @@ use super::block_shape::describe_block_shape;
 use super::content::{Program, ProgramBody};
 use super::description::TensorDescription;
 
-/// Something in which two programs differ.
+/// One difference between two programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// What it is.

@@ -10,7 +10,7 @@ pub enum ProgramError {
         "This is not a program file: it begins with {found:02x?}. A program file begins with 'PTOPROG'; `pto program build` writes one."
     )]
     NotAProgram {
-        /// Its first bytes.
+        /// The file's first bytes.
         found: Vec<u8>,
     },
     /// The file is of another version.
@@ -54,13 +54,13 @@ pub enum ProgramError {
     /// A part is missing.
     #[error("The program file has no section '{section}'. Build the program again.")]
     MissingSection {
-        /// Its name.
+        /// The section's name.
         section: &'static str,
     },
     /// A part does not say what it should.
     #[error("Section '{section}' of the program file, byte {at}: {what}. Build the program again.")]
     Section {
-        /// Its name.
+        /// The section's name.
         section: &'static str,
         /// The byte, from the beginning of the section.
         at: usize,

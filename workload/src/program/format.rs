@@ -102,11 +102,11 @@ impl Kind {
 /// A section of a file, as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// Its name; of one that this reader does not know, its number.
+    /// The section's name; of one that this reader does not know, its number.
     pub name: String,
     /// Where it begins.
     pub offset: usize,
-    /// Its bytes.
+    /// The section's bytes.
     pub bytes: usize,
     /// Whether this reader knows what it holds.
     pub is_known: bool,

@@ -36,7 +36,7 @@ impl GraphArgument {
         }
     }
 
-    /// What is wrong with it, in words that stand behind who has it; `None`: nothing.
+    /// The defect as a text that follows the name of its owner; `None`: there is no defect.
     pub(super) fn defect(self, tensors: &[TensorDescription]) -> Option<String> {
         let Self::Tensor { tensor, offset } = self else { return None };
         match tensors.get(tensor) {

@@ -38,7 +38,7 @@ impl MemorySpace {
     }
 }
 
-/// In which order the elements stand.
+/// The order of the elements in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Side by side, the last dimension the innermost one.
@@ -81,7 +81,7 @@ impl Format {
         Self::Strided(strides).normal(shape)
     }
 
-    /// The same format, as row-major where it is that.
+    /// Returns row-major where this format is equivalent to it, else this format.
     #[must_use]
     pub fn normal(self, shape: &[u64]) -> Self {
         match self {
@@ -119,13 +119,13 @@ impl TensorLayout {
         Self::default()
     }
 
-    /// The same layout in this format.
+    /// Replaces the format of the layout.
     #[must_use]
     pub fn with_format(self, format: Format) -> Self {
         Self { format, ..self }
     }
 
-    /// The same layout in this memory.
+    /// Replaces the memory of the layout.
     #[must_use]
     pub fn with_memory(self, memory: MemorySpace) -> Self {
         Self { memory, ..self }
@@ -179,7 +179,7 @@ impl fmt::Display for TensorLayout {
     }
 }
 
-/// The distances of elements that stand side by side.
+/// The strides of contiguous elements.
 #[must_use]
 pub fn dense_strides(shape: &[u64]) -> Vec<u64> {
     let mut strides = vec![1_u64; shape.len()];

@@ -29,7 +29,7 @@ pub struct WorkloadError {
     pub message: String,
 }
 
-/// Something that is allowed, and may not be meant.
+/// A warning about something that is allowed, but may not be intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// As in [`WorkloadError::path`].
@@ -414,7 +414,7 @@ impl<'a> Checker<'a> {
         Ok(view.free(rank).map(|dimension| tensor.shape[dimension]).collect())
     }
 
-    /// Whether so many places from an index on begin in their dimension, where the values of both are known.
+    /// Whether a range of this many indices begins inside its dimension, where both values are known.
     fn in_tensor(&self, start: &Expr, length: &Expr, tensor: usize, dimension: usize) -> Outcome {
         let Some((low, high)) = exact::bounds(start, &self.loops) else { return Ok(()) };
         let tensor = &self.workload.tensors[tensor];

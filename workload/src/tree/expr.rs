@@ -180,13 +180,13 @@ pub enum Expr {
     /// An argument of the task, signed: only where tasks are dispatched. It counts axes, the rows and columns that count of each
     /// tensor, and scalars, as one list.
     Param(u16),
-    /// An operator with one operand.
+    /// Applies an operator to one operand.
     Unary(UnaryOp, Box<Self>),
-    /// An operator with two operands.
+    /// Applies an operator to two operands.
     Binary(BinaryOp, Box<(Self, Self)>),
     /// The second where the first is true, else the third.
     Choice(Box<(Self, Self, Self)>),
-    /// Another type.
+    /// Converts an expression to another type.
     Cast(ScalarType, Box<Self>),
 }
 
@@ -203,13 +203,13 @@ impl Expr {
         Self::Symbol(name.to_owned())
     }
 
-    /// An operator with one operand.
+    /// Applies an operator to one operand.
     #[must_use]
     pub fn unary(op: UnaryOp, x: Self) -> Self {
         Self::Unary(op, Box::new(x))
     }
 
-    /// An operator with two operands.
+    /// Applies an operator to two operands.
     #[must_use]
     pub fn binary(op: BinaryOp, a: Self, b: Self) -> Self {
         Self::Binary(op, Box::new((a, b)))
@@ -221,7 +221,7 @@ impl Expr {
         Self::Choice(Box::new((condition, then, otherwise)))
     }
 
-    /// Another type.
+    /// Converts `x` to type `to`.
     #[must_use]
     pub fn cast(to: ScalarType, x: Self) -> Self {
         Self::Cast(to, Box::new(x))

@@ -53,7 +53,7 @@ pub struct Task {
 /// A channel of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// Its name.
+    /// The channel's name.
     pub name: String,
     /// How many tokens it holds; 0: sender and receiver meet.
     pub depth: u64,
@@ -62,9 +62,9 @@ pub struct Channel {
 /// A process of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Its name.
+    /// The process's name.
     pub name: String,
-    /// The rank of a group that has it. In a group with fewer ranks it is on that rank modulo their number.
+    /// The rank of a group that runs it. In a group with fewer ranks it is on that rank modulo their number.
     pub rank: u16,
     /// The channels that it takes from.
     pub consumes: Vec<usize>,
@@ -75,7 +75,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its name, and its rank where that is not the first one.
+    /// The process's name, and its rank where that is not the first one.
     #[must_use]
     pub fn called(&self) -> String {
         match self.rank {
@@ -107,18 +107,18 @@ pub enum TreeNode {
     },
     /// A call of a kernel.
     Task(Task),
-    /// All of them, in no order.
+    /// Executes all of these nodes, in any order.
     Combine(Vec<Self>),
-    /// One after the other.
+    /// Executes these nodes one after the other.
     Sequential(Vec<Self>),
-    /// A slot gets a value.
+    /// Writes a value to a slot.
     SlotSet {
         /// The slot.
         slot: u16,
         /// The value.
         value: Expr,
     },
-    /// A slot gets an element of a tensor, after the element's producers.
+    /// Writes an element of a tensor to a slot, after the element's producers have completed.
     SlotLoad {
         /// The slot.
         slot: u16,

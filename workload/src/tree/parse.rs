@@ -220,7 +220,7 @@ impl Parser {
         }
     }
 
-    /// So many names in parentheses.
+    /// Parses `N` names in parentheses.
     fn symbols<const N: usize>(&mut self) -> Result<[String; N], ParseError> {
         self.lexer.mark("(")?;
         let mut names = [const { String::new() }; N];

@@ -7,24 +7,24 @@ use super::expr::{BinaryOp, Expr};
 /// A tensor: its memory and strides are bound when the workload runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// Its name.
+    /// The tensor's name.
     pub name: String,
-    /// Its element type.
+    /// The tensor's element type.
     pub dtype: DType,
-    /// Its extents.
+    /// The tensor's extents.
     pub shape: Vec<u64>,
 }
 
-/// What is taken of a dimension.
+/// The part of one dimension that a view selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Index {
     /// One index; the dimension is dropped.
     At(Expr),
-    /// `length` places from `start` on; the dimension stays. What lies beyond the tensor does not count: the tile is partial.
+    /// `length` indices from `start` on; the view keeps the dimension. Where the range exceeds the tensor, the tile is partial.
     Range {
         /// The first index.
         start: Expr,
-        /// How many places.
+        /// The number of indices.
         length: Expr,
     },
 }
@@ -51,7 +51,7 @@ pub struct TensorSlice {
 }
 
 impl TensorSlice {
-    /// A whole tensor, or a tensor at some places of its leading dimensions.
+    /// A whole tensor, or a tensor at some indices of its leading dimensions.
     #[must_use]
     pub fn at(tensor: usize, places: impl IntoIterator<Item = Expr>) -> Self {
         Self { tensor, indices: places.into_iter().map(Index::At).collect() }

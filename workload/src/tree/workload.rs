@@ -9,7 +9,7 @@ use super::view::Tensor;
 /// A workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Its name.
+    /// The workload's name.
     pub name: String,
     /// The tensors that its tasks read and write.
     pub tensors: Vec<Tensor>,

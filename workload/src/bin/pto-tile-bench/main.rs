@@ -1,4 +1,4 @@
-//! Times the tile machine on one thread, and NumPy where Python has it, and prints the ratios.
+//! Times the tile machine on one thread, and NumPy if it is installed, and prints the ratios.
 //!
 //! The time of an instruction is the difference between a kernel with many of it and a kernel with few, so that loads and stores
 //! do not count. Of several repetitions the fastest counts. The figures mean something on a quiet machine only.
