@@ -40,7 +40,7 @@ pub const DEVICE_ARGS_TAG: usize = 136;
 
 /// Where an image may write itself, and where the driver stack looks for libraries with kernels.
 pub const FOLDER: &str = "/usr/lib64/aicpu_kernels/0/aicpu_kernels_device";
-/// The environment variable of the device that names another folder; no real device has it.
+/// The environment variable of the device that names another folder. A real device does not set it.
 pub const FOLDER_VARIABLE: &core::ffi::CStr = c"PTO_AICPU_KERNELS";
 
 /// What the image answers to device arguments that say nothing usable.

@@ -188,7 +188,7 @@ pub const fn by_column(arg: u8, turns: Turns) -> u64 {
 pub struct LinkHead {
     /// Which kernel.
     pub func_id: u16,
-    /// Its arguments.
+    /// The link's arguments.
     pub args: u8,
     /// How many variations follow the arguments.
     pub variations: u8,
@@ -248,7 +248,7 @@ pub const fn link_words(args: usize, variations: usize, columns: usize) -> usize
 /// One kernel of a chain: what a core calls next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainKernel {
-    /// Its number in the chain, from 0 on.
+    /// The kernel's number in the chain, from 0 on.
     pub number: u32,
     /// Which kernel.
     pub func_id: u16,

@@ -13,7 +13,7 @@ pub struct Fault(NonZeroU32);
 pub struct FaultEntry {
     /// The fault.
     pub fault: Fault,
-    /// Its name, as the constant is called.
+    /// The fault's name, as the constant is called.
     pub name: &'static str,
     /// What happened.
     pub sentence: &'static str,
@@ -459,13 +459,13 @@ impl Fault {
         self.0.get()
     }
 
-    /// Its row of the table, if the table holds it.
+    /// The fault's row of the table, if the table holds it.
     #[must_use]
     pub fn entry(self) -> Option<&'static FaultEntry> {
         TABLE.iter().find(|entry| entry.fault == self)
     }
 
-    /// Its name, or "UNKNOWN".
+    /// The fault's name, or "UNKNOWN".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match Self::name_of(self.code()) {

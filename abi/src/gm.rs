@@ -173,7 +173,7 @@ impl<'a> GmWindow<'a> {
         Some(unsafe { core::slice::from_raw_parts(at.cast(), count) })
     }
 
-    /// So many bytes.
+    /// Returns `count` bytes from `offset` on.
     fn bytes_at(&self, offset: u64, count: usize) -> Option<&'a [processor::AtomicU8]> {
         let at = self.pointer(offset, count as u64, 1)?;
         // SAFETY: as in `words`.

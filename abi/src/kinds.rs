@@ -77,9 +77,9 @@ closed_set! {
         ADDED = 1, "added";
         /// Visible to schedulers.
         PUBLISHED = 2, "published";
-        /// On a core.
+        /// The task is on a core.
         DISPATCHED = 3, "dispatched";
-        /// Its consumers have been released.
+        /// The task's consumers have been released.
         COMPLETED = 4, "completed";
     }
 }

@@ -115,8 +115,8 @@ impl OrchArgs {
     }
 }
 
-/// The worker table: all AIC, then all AIV. Cluster `i` is AIC `i` with AIV `2i` and `2i + 1`; cores of which there are too
-/// many for that stand in clusters without the other kind.
+/// The worker table: all AIC, then all AIV. Cluster `i` is AIC `i` with AIV `2i` and `2i + 1`; surplus cores of one kind are in clusters
+/// without the other kind.
 pub fn worker_table([aic, aiv]: [u32; CoreKind::COUNT]) -> impl Iterator<Item = WorkerEntry> {
     let entry = |kind: CoreKind, cluster| WorkerEntry { kind: kind.get().into(), cluster };
     let cubes = (0..aic).map(move |core| entry(CoreKind::AIC, core));

@@ -28,7 +28,7 @@ pub const MAX_IMAGE_EDGES: u64 = u32::MAX as u64;
 /// Streams of a session alive at once: what the devices of the field have.
 pub const MAX_STREAMS: usize = 1984;
 
-/// Dimensions of a view on a tensor, at most.
+/// The largest number of dimensions of a tensor view.
 pub const MAX_RANK: usize = 5;
 /// Levels of priority; each has lists of its own on the board.
 pub const PRIORITY_LEVELS: u32 = 4;

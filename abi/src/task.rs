@@ -120,7 +120,7 @@ impl TaskHead {
         words[5].store(chunk, Ordering::Relaxed);
     }
 
-    /// The same where atomics are larger than what they hold.
+    /// Writes the head field by field, for loom and shuttle, whose atomics are larger than their values.
     #[cfg(any(loom, shuttle))]
     pub fn write(&self, task: &Task) {
         let [_, state, kernel, args, generation, _] = self.0;

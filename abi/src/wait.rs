@@ -18,7 +18,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Nothing was looked at yet.
+    /// A backoff before the first poll.
     #[must_use]
     pub const fn new(policy: SpinPolicy) -> Self {
         Self { policy, looks: 0 }

@@ -99,7 +99,7 @@ pub unsafe fn product([a, k, a_ld]: [u64; 3], b: Matrix, [c, n, c_ld]: [u64; 3],
     // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
     let m = rows.into();
-    // SAFETY: the caller keeps the contract: the shapes are those of a product.
+    // SAFETY: the caller keeps the argument contract. The shapes of `a` and `c` fit a matrix product.
     let [a, c] = unsafe { args::matrices([[a, m, k, a_ld], [c, m, n, c_ld]]) };
     matmul::product(a, b, c);
 }

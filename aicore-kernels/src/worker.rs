@@ -47,7 +47,7 @@ pub trait WorkerPort {
 /// What a step of a core did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerStep {
-    /// Nothing to do just now.
+    /// The worker had nothing to do in this step.
     Idle,
     /// The core answered, or ran a task.
     Worked,

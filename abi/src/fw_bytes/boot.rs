@@ -201,11 +201,11 @@ pub struct LaunchOrder {
     pub sequence: u32,
     /// Where the arena is; null: let go of the one before.
     pub arena_address: GmAddr,
-    /// Its size.
+    /// Size of the arena in bytes.
     pub arena_bytes: u64,
     /// Where GM begins.
     pub gm_address: GmAddr,
-    /// Its size.
+    /// Size of GM in bytes.
     pub gm_bytes: u64,
 }
 

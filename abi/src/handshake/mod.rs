@@ -134,7 +134,7 @@ pub struct Dispatch {
 /// What a core finds in its scheduler's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Nothing new.
+    /// There is no new command.
     Wait,
     /// A bring-up epoch that the core has not answered.
     Greet(u32),
@@ -151,7 +151,7 @@ pub enum Status {
     Busy,
     /// The dispatch has finished, and what the core wrote is visible. Of two: the older one.
     Finished,
-    /// Of two dispatches both have finished.
+    /// Both of two dispatches have finished.
     FinishedBoth,
     /// The core reports something that it was not given.
     Foreign(u32),

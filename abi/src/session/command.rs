@@ -99,7 +99,7 @@ pub struct CommandHead {
     pub kind: CommandKind,
     /// How many words it has.
     pub words: usize,
-    /// Its number in its stream; the first one is 1.
+    /// The command's number in its stream; the first one is 1.
     pub number: u64,
 }
 
@@ -141,7 +141,7 @@ impl CommandHead {
 /// Why the service does not take an entry of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandDefect {
-    /// There is no such kind.
+    /// The kind of the command does not exist.
     Kind {
         /// The value found.
         found: u64,

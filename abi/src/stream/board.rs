@@ -32,9 +32,9 @@ pub const NO_TASK: u32 = u32::MAX;
 /// Words of the arguments of a part, one after the other for each worker: with the block context, in whole lines.
 pub const BLOCK_WORDS: usize = (MAX_ARGS + 1).next_multiple_of(8);
 
-/// In `BlockLine::flags`: all blocks start at once.
+/// A bit in `BlockLine::flags`: all blocks start at once.
 pub const SYNC_START: u32 = 1 << 8;
-/// In `BlockLine::flags`: there is a predicate.
+/// A bit in `BlockLine::flags`: the task has a predicate.
 pub const HAS_PREDICATE: u32 = 1 << 9;
 
 shared_struct! {

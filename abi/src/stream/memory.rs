@@ -269,7 +269,7 @@ pub struct StreamPlan {
     pub entries: u64,
     /// 32 bits for each row of a tensor, by which it is found.
     pub tensor_index: u64,
-    /// The same of cells.
+    /// 32 bits for each cell, by which it is found.
     pub cell_index: u64,
     /// Words of recordings, and how many.
     pub recordings: (u64, usize),

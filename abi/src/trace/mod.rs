@@ -27,9 +27,9 @@ closed_set! {
         EDGE = 2, "edge";
         /// The producer in extra had completed when the edge was added. Not of one whose slot is another task's by then.
         EDGE_SATISFIED = 3, "edge satisfied";
-        /// It is visible to schedulers.
+        /// The task is visible to schedulers.
         PUBLISHED = 4, "published";
-        /// Its last producer has completed.
+        /// The task's last producer has completed.
         READY = 5, "ready";
         /// The doorbell of the worker in extra.
         DISPATCHED = 6, "dispatched";

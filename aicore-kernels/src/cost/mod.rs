@@ -44,7 +44,7 @@ pub const V_CADD: Vector = Vector(14, 7, 32);
 pub const V_CGMAX: Vector = Vector(14, 1, 17);
 /// A choice between two elements.
 pub const V_SEL: Vector = Vector(13, 2, 14);
-/// Another element type.
+/// A conversion to another element type.
 pub const V_CONV: Vector = Vector(14, 2, 18);
 
 // Bandwidths are in MB/s.
@@ -74,7 +74,7 @@ pub const fn vector(of: &Vector, n: u64) -> u64 {
     vector_bytes(of, n * F32)
 }
 
-/// The same instruction on each of `rows` rows of `n` floats.
+/// A vector instruction on each of `rows` rows of `n` floats.
 #[must_use]
 pub const fn rows_of(of: &Vector, rows: u64, n: u64) -> u64 {
     let repeats = (n * F32).div_ceil(REPEAT_BYTES) * rows;

@@ -27,7 +27,7 @@ pub type KernelFn = unsafe extern "C" fn(*const u64);
 pub struct LibraryKernel {
     /// The name by which graphs and people refer to it.
     pub name: &'static str,
-    /// Its function id; equal to its index in [`LIBRARY`].
+    /// The kernel's function id; equal to its index in [`LIBRARY`].
     pub func_id: u32,
     /// The kind of core that it runs on.
     pub kind: CoreKind,

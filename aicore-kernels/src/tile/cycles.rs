@@ -6,9 +6,9 @@ use super::op::{Moves, Op, Reduce, ValueId};
 /// Rows and columns that count, of the result and the operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted {
-    /// Of the result; of a store, of the view.
+    /// Extents of the result; for a store, those of the view.
     pub(super) result: [u16; 2],
-    /// Of the first operand.
+    /// Extents of the first operand.
     pub(super) first: [u16; 2],
     /// Whether the result is a scalar.
     pub(super) is_scalar: bool,

@@ -20,7 +20,7 @@ pub trait Element: Pod + Default + PartialEq {
     const DTYPE: DType;
     /// What it is computed in: `f32` for half precision, itself for all others.
     type Wide: Number;
-    /// To the type of computation.
+    /// Converts to the type of computation.
     fn widen(self) -> Self::Wide;
     /// From the type of computation; floats are rounded to nearest even.
     fn narrow(wide: Self::Wide) -> Self;

@@ -254,7 +254,7 @@ pub(super) fn select<T: Element>(out: &mut [T], mask: &[u8], (a, b): (&[T], &[T]
     }
 }
 
-/// Another element type.
+/// Converts elements to another element type.
 pub(super) fn convert<A: Element, B: Element>(wide: Wide, out: &mut [B], x: &[A], grid: Grid) {
     map(wide, out, x, grid, A::cast::<B>);
 }

@@ -187,7 +187,7 @@ fn pack<T: Element, const C: usize>(panel: &mut [[f64; C]], b: &[T], grid: Grid,
     }
 }
 
-/// The same of lines; there are so many.
+/// Packs `rows` lines into a panel, as [`pack`] does with rows.
 #[inline(always)]
 fn pack_lines<const C: usize>(panel: &mut [[f64; C]], lines: &Lines<'_>, [rows, col]: [usize; 2]) {
     for (number, to) in panel.iter_mut().enumerate().take(rows) {

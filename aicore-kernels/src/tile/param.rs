@@ -92,7 +92,7 @@ pub enum ParamKind {
     Tensor {
         /// What the kernel does with it.
         direction: Direction,
-        /// Its type and extents.
+        /// The tile's type and extents.
         tile: TileType,
     },
     /// A scalar.
@@ -102,7 +102,7 @@ pub enum ParamKind {
 /// A parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Param {
-    /// Its name.
+    /// The parameter's name.
     pub name: Name,
     /// What it is.
     pub kind: ParamKind,

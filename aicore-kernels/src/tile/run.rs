@@ -247,7 +247,7 @@ impl<'r> KernelRun<'r> {
         self.value(mask)
     }
 
-    /// The same bits in every element.
+    /// Writes the same bits to every element.
     fn fill(&mut self, value: &FrameValue, bits: u64) -> Result<(), FaultCause> {
         with_type!(value.tile.dtype, T => {
             let (out, _) = split::<T>(self.frame, value)?;

@@ -1,7 +1,7 @@
 //! The widest vector instructions of this machine, for loops that the compiler turns into vector instructions.
 //!
-//! The same loop is compiled twice: as the target has it, and with AVX2; loops with much work for each element a third time, with
-//! AVX-512. No fused multiply-add is ever made of it, so all give the same bits. What fuses does so by name (`fused.rs`).
+//! The same loop is compiled twice: for the instructions of the target, and with AVX2; loops with much work for each element a third time,
+//! with AVX-512. No fused multiply-add is ever made of it, so all give the same bits. What fuses does so by name (`fused.rs`).
 
 /// Which instructions the machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Wide {
         Self::Target
     }
 
-    /// These instructions, and the narrower ones of the same machine, the narrowest first.
+    /// Iterates over the instruction sets of the same machine up to and including this one, the narrowest first.
     pub fn and_narrower(self) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let all = [Self::Target, Self::Avx2, Self::Avx512];
