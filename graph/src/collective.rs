@@ -29,7 +29,7 @@ pub(crate) fn part_bound(elements: u64, rank: u32, size: u32) -> u64 {
     (elements * u64::from(rank)).checked_div(size.into()).unwrap_or(0)
 }
 
-/// Of which ranks an element has the values after a call.
+/// The ranks whose values an element has after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// Contributions of all ranks of the call.

@@ -23,7 +23,7 @@ pub struct Variation<'a> {
 }
 
 impl<'a> Variation<'a> {
-    /// Argument number `arg` grows by `step` from each kernel to the next: a scalar by that number, a tensor by so many bytes.
+    /// Argument number `arg` grows by `step` from each kernel to the next: a scalar by that number, a tensor by this many bytes.
     #[must_use]
     pub const fn by(arg: usize, step: i64) -> Self {
         let is_near = step.unsigned_abs() <= MAX_CHAIN_STEP.unsigned_abs();
@@ -128,7 +128,7 @@ impl<'a> Variation<'a> {
         }
     }
 
-    /// Whether arguments of so many tasks or kernels, each of which has `args`, can vary so.
+    /// Whether arguments of this many tasks or kernels, each of which has `args`, can vary so.
     ///
     /// # Errors
     /// `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.

@@ -283,7 +283,7 @@ impl<'a> TaskRange<'a> {
         self.link.task_at(index, words)
     }
 
-    /// Whether it can be submitted as it is, with room for so many ids.
+    /// Whether it can be submitted as it is, with room for this many ids.
     ///
     /// # Errors
     /// `BUILD_RANGE_LENGTH`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.

@@ -116,7 +116,7 @@ impl Footprint {
 /// Rows that are the same row, or rows and columns without elements: so many are let through. A kernel would go through 2^64 of them for centuries.
 const MOST_WEIGHTLESS: u64 = 1 << 20;
 
-/// What a call with these words, in so many blocks, does to the tensor of argument `at`; `None`: that is no tensor, or words are missing.
+/// What a call with these words, in this many blocks, does to the tensor of argument `at`; `None`: that is no tensor, or words are missing.
 pub type FootprintFn = fn(words: &[u64], blocks: u32, at: usize) -> Option<Footprint>;
 
 /// What a kernel expects of a call.
@@ -203,7 +203,7 @@ pub enum Defect {
     View(usize),
     /// This argument reaches to this byte; `None`: beyond 64 bits.
     Reach(usize, Option<u64>),
-    /// This argument begins at this byte, which is none where an element of so many bytes begins.
+    /// This argument begins at this byte, which is none where an element of this many bytes begins.
     Misaligned(usize, u64, u64),
     /// This argument has so many rows or columns that take no memory.
     Weightless(usize, u64),
@@ -218,7 +218,7 @@ impl<'k> Signature<'k> {
         Self { name, kind, args, takes_more: false, footprint: None }
     }
 
-    /// Whether a task with so many arguments, for cores of this kind, can run the kernel.
+    /// Whether a task with this many arguments, for cores of this kind, can run the kernel.
     ///
     /// # Errors
     /// `Kind`, `Count`.

@@ -63,7 +63,7 @@ pub struct ChainTemplate {
     origin: Origin,
 }
 
-/// Gives the code of a kernel with so many arguments.
+/// Gives the code of a kernel with this many arguments.
 pub type CodeOf<'c> = &'c mut dyn FnMut(&TaskSpec<'_>, usize) -> Result<GmAddr, Fault>;
 
 /// Why a template was not filled.
@@ -118,7 +118,7 @@ impl ChainTemplate {
     }
 
     /// Fills it with a chain, as the builders do; programs call [`fill_template`](crate::GraphBuilder::fill_template). `code` gives the code of each
-    /// kernel with so many arguments. After an error it is not filled.
+    /// kernel with this many arguments. After an error it is not filled.
     ///
     /// # Errors
     /// `BUILD_TEMPLATE_LIMIT` and those of [`Chain::check`], of the chain; those of `code`, of a kernel.

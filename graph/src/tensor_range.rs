@@ -78,7 +78,7 @@ impl<'a> TensorRange<'a> {
         self.link.view_at(arg, index)
     }
 
-    /// Whether it can be submitted as it is, with room for so many ids. A tensor that leaves its memory is found where its task is
+    /// Whether it can be submitted as it is, with room for this many ids. A tensor that leaves its memory is found where its task is
     /// submitted.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// In which order elements are reduced.
     pub order: Order,
-    /// The grain: a kernel can start on a tile of so many bytes while the next one is on its way.
+    /// The grain: a kernel can start on a tile of this many bytes while the next one is on its way.
     pub tile_bytes: u64,
 }
 
@@ -179,7 +179,7 @@ impl Choice {
         }
     }
 
-    /// Reducing a tile with so many parts. A vector core reads about 90 bytes in a nanosecond, and several share a large tile.
+    /// Reducing a tile with this many parts. A vector core reads about 90 bytes in a nanosecond, and several share a large tile.
     fn reduction_ns(&self, tile: u64, parts: u32) -> u64 {
         let most = u64::from(parts.min(MOST_PARTS));
         let kernels = u64::from(parts.div_ceil(MOST_PARTS));

@@ -53,9 +53,9 @@ const MOST_NESTED: u32 = 3;
 pub(super) enum Level {
     /// A program's.
     Own = 0,
-    /// Of a call in two levels: the ranks of a node.
+    /// In a call with two levels: the ranks of a node.
     Within = 1,
-    /// Of a call in two levels: the ranks with the same index in their nodes.
+    /// In a call with two levels: the ranks with the same index in their nodes.
     Between = 2,
 }
 

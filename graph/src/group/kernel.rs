@@ -23,13 +23,13 @@ const MOST_BLOCKS: u64 = 8;
 /// Elements of a block are a multiple of this, so that no two cores write to the same line.
 const ALIGNED: u64 = 64;
 
-/// Elements from one part to the next, of parts with so many elements each: no two of them share a line.
+/// Elements from one part to the next, of parts with this many elements each: no two of them share a line.
 #[must_use]
 pub const fn part_stride(elements: u64) -> u64 {
     elements.next_multiple_of(ALIGNED)
 }
 
-/// Elements of each block, of a tensor with so many elements of so many bytes that is reduced with so many parts.
+/// Elements of each block, of a tensor with this many elements of this many bytes that is reduced with this many parts.
 const fn elements_of_block(elements: u64, element_bytes: u64, parts: u64) -> u64 {
     let blocks = elements * element_bytes * (parts + 1) / 2 / BLOCK_BYTES;
     match blocks {
@@ -39,7 +39,7 @@ const fn elements_of_block(elements: u64, element_bytes: u64, parts: u64) -> u64
     }
 }
 
-/// How many blocks reduce a tensor of so many bytes and so many parts side by side.
+/// How many blocks reduce a tensor of this many bytes and so many parts side by side.
 pub(super) const fn blocks_of(bytes: u64, parts: u64) -> u64 {
     let each = elements_of_block(bytes, 1, parts);
     if each == 0 { 1 } else { bytes.div_ceil(each) }

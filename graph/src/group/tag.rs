@@ -63,7 +63,7 @@ pub mod stamp {
     use crate::group::choice::Algorithm;
     use crate::reduction::Reduction;
 
-    /// Of the transfer by which two ranks compare their pipelines.
+    /// The tag of the transfer by which two ranks compare their pipelines.
     pub const PIPELINE: u128 = 1 << 14;
     const OF_COLLECTIVE: u128 = 1 << 15;
     const REPEATS: u128 = 1 << 112;

@@ -41,7 +41,7 @@ pub(super) fn parts<'s>(
 /// Tiles of a view, at most: a tag has 16 bits for their numbers.
 const MOST_TILES: u64 = 1 << 16;
 
-/// How many tiles of so many bytes a flat view has, as even as they go; larger ones where there would be too many.
+/// How many tiles of this many bytes a flat view has, as even as they go; larger ones where there would be too many.
 pub(super) fn tiles_of(view: &TensorView<'_>, tile_bytes: u64) -> u32 {
     let bytes = view.elements() * view.element().bytes();
     let count = bytes.div_ceil(tile_bytes.max(1)).min(MOST_TILES);

@@ -38,7 +38,7 @@ const EPITAPH: u64 = 0x2_0000;
 const SCRATCH: u64 = 0x3_0000;
 const TENSORS: u64 = 1 << 32;
 
-/// Notes what is submitted. A ring is full after so many tasks.
+/// Notes what is submitted. A ring is full after this many tasks.
 struct Notes {
     bindings: Vec<u64>,
     notes: Vec<String>,

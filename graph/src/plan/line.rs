@@ -1,4 +1,4 @@
-//! How an expression goes on while one loop variable counts up: for so many turns it is a line.
+//! How an expression goes on while one loop variable counts up: for this many turns it is a line.
 //!
 //! Most index expressions are lines for long: sums and products of variables with constants always, remainders and quotients until
 //! the next multiple of the divisor. A [`Line`] promises only what is exact in 64 bits: at each of its turns the value is the one

@@ -54,7 +54,7 @@ impl Measure {
         self.cost_ns.saturating_add(LINK_NS)
     }
 
-    /// How many of so many iterations each core has.
+    /// How many of this many iterations each core has.
     pub(super) fn share(self, width: u64) -> u64 {
         width.checked_div(self.cores).unwrap_or(width)
     }

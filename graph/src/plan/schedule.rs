@@ -85,7 +85,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Before the first task, on a device with so many cores.
+    /// Before the first task, on a device with this many cores.
     pub(super) fn new(schedule: Schedule, cores: u64) -> Self {
         let lanes = u64::from(schedule.lanes).max(1);
         let share = cores.min(limits::LANES as u64).checked_div(lanes).unwrap_or(1).max(1);

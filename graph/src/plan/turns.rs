@@ -18,7 +18,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Of a channel of this depth, before its first token.
+    /// The traffic of a channel of this depth, before its first token.
     #[must_use]
     pub const fn new(depth: u64) -> Self {
         Self { depth, sends: 0, takes: 0 }

@@ -85,7 +85,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         }
     }
 
-    /// A loop begins with so many iterations; what was around it, for [`leave`](Self::leave).
+    /// A loop begins with this many iterations; what was around it, for [`leave`](Self::leave).
     pub(super) const fn enter(&mut self, iterations: u64, is_in_order: bool) -> Around {
         let before = self.around;
         let width = if is_in_order { 1 } else { iterations };

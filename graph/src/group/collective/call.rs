@@ -27,7 +27,7 @@ pub(super) struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    /// The next call of a communicator, on a tensor of so many elements. [`Algorithm::AUTO`] selects the only algorithm of a collective
+    /// The next call of a communicator, on a tensor of this many elements. [`Algorithm::AUTO`] selects the only algorithm of a collective
     /// that has one.
     pub(super) fn new(
         comm: &'c Communicator,
