@@ -43,7 +43,7 @@ impl RingLimits {
         self.open.pop();
     }
 
-    /// Takes a task with so many named producers; or says what does not fit.
+    /// Takes a task with this many named producers; or says what does not fit.
     pub(crate) fn take(&mut self, producers: u32) -> Result<(), (ErrorCode, String)> {
         let TheirLimits { window, dep_pool } = self.of;
         let beyond = producers.saturating_sub(INLINE);

@@ -42,7 +42,7 @@ pub(crate) fn append(all: &mut Vec<u8>, address: u64, bytes: usize) -> Result<()
     all.try_reserve(bytes).map_err(|_too_many| no_memory)?;
     let from = std::ptr::with_exposed_provenance(pointer_word(address));
     let to = all.spare_capacity_mut().as_mut_ptr().cast();
-    // SAFETY: there is room for so many. The memory at the address is as in `read`.
+    // SAFETY: there is room for this many. The memory at the address is as in `read`.
     unsafe { copy_guarded(from, to, bytes) }.map_err(|_signal| no_memory)?;
     // SAFETY: the copy has written so many bytes after the last one.
     unsafe { all.set_len(all.len() + bytes) };

@@ -37,7 +37,7 @@ struct PreparedTask {
 /// A slice that C passes.
 ///
 /// # Safety
-/// The pointer holds so many, or the count is 0.
+/// The pointer holds this many, or the count is 0.
 pub(crate) unsafe fn slice<'a, T>(from: *const T, count: u32) -> &'a [T] {
     if count == 0 || from.is_null() {
         return &[];

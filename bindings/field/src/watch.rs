@@ -145,7 +145,7 @@ impl PollHistory {
 }
 
 thread_local! {
-    /// Of the kernel on this thread.
+    /// The poll history of the kernel on this thread.
     static LOOKS: RefCell<PollHistory> = const { RefCell::new(PollHistory::NONE) };
     /// The orchestration of a run is on this thread's stack.
     static BUILDS: Cell<bool> = const { Cell::new(false) };

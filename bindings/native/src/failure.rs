@@ -154,7 +154,7 @@ failures! {
 /// A failure, for other languages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Of a fault, or of a [`FailureKind`]; never zero.
+    /// The code of a fault, or of a [`FailureKind`]; never zero.
     pub code: u32,
     /// The name of the code.
     pub name: &'static str,

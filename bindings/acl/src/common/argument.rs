@@ -108,7 +108,7 @@ impl<T: Copy> In<T> {
 }
 
 impl In<u8> {
-    /// The bytes as words without a copy, if they are aligned whole words, and at most so many.
+    /// The bytes as words without a copy, if they are aligned whole words, and at most this many.
     #[inline]
     pub(crate) fn words(&self, bytes: usize, most: usize) -> Option<&[u64]> {
         let words = self.0.cast::<u64>();

@@ -13,7 +13,7 @@ use super::notes::{Note, count, look, memory, value};
 use super::thread;
 
 const VARIABLE: &str = "PTO_ACL_RECORD";
-/// A structure of two words that names an array has at most so many elements, of so many bytes.
+/// A structure of two words that names an array has at most this many elements, of this many bytes.
 const MOST_NESTED: u64 = 64;
 const NESTED_BYTES: usize = 64;
 /// What the attributes of a range point to.

@@ -22,7 +22,7 @@ pub(crate) fn cores(device: i32, kind: usize) -> Option<u32> {
     table().get(&device).and_then(|limits| limits[kind])
 }
 
-/// Allows so many cores of a kind.
+/// Allows this many cores of a kind.
 pub(crate) fn set_cores(device: i32, kind: usize, value: u32) {
     table().entry(device).or_default()[kind] = Some(value);
 }

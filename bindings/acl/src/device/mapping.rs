@@ -295,7 +295,7 @@ fn file_of(process: u32) -> io::Result<Option<PathBuf>> {
 }
 
 impl ProcessFile {
-    /// A part of so many bytes, with zeros: where it begins.
+    /// A part of this many bytes, with zeros: where it begins.
     fn take(&self, bytes: usize) -> Answer<usize> {
         let mut parts = lock(&self.parts);
         self.look_at_left(&mut parts);

@@ -251,7 +251,7 @@ impl TileFunction {
     }
 }
 
-/// Bytes of so many tiles.
+/// Bytes of this many tiles.
 fn bytes_of(tile: TileType, blocks: u32) -> usize {
     let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
     (tile.elements() * tile.dtype.bytes()).saturating_mul(blocks)

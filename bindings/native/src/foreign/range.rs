@@ -34,7 +34,7 @@ pub struct StreamVariation {
     pub arg: u32,
     /// How many words there are; 0: it grows by the step.
     pub count: u32,
-    /// By how much it grows from task to task: a scalar by that number, a tensor by so many bytes.
+    /// By how much it grows from task to task: a scalar by that number, a tensor by this many bytes.
     pub step: i64,
     /// The word of each task. Of a tensor, these are the addresses where its view begins.
     pub words: *const u64,

@@ -57,7 +57,7 @@ impl AddressMap {
         (offset.saturating_add(needed) <= block.bytes).then(|| block.here.wrapping_add(offset))
     }
 
-    /// Makes room for these addresses, each with so many bytes. Ranges that overlap get one piece of memory.
+    /// Makes room for these addresses, each with this many bytes. Ranges that overlap get one piece of memory.
     pub(crate) fn reserve(
         &mut self,
         ranges: impl Iterator<Item = (u64, u64)>,
@@ -78,7 +78,7 @@ impl AddressMap {
         joined.into_iter().try_for_each(|(there, bytes)| self.address(there, bytes).map(|_| ()))
     }
 
-    /// An address with so many bytes: in a block that is known, or in new memory of the host.
+    /// An address with this many bytes: in a block that is known, or in new memory of the host.
     pub(crate) fn address(&mut self, there: u64, bytes: u64) -> Result<u64, String> {
         if there == 0 {
             return Ok(0);

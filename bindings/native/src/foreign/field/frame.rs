@@ -59,7 +59,7 @@ impl TaskFrame {
         Self::tensors_of(this).wrapping_add(tensors).cast()
     }
 
-    /// The bytes of a frame with so many.
+    /// The bytes of a frame with this many.
     #[must_use]
     pub const fn bytes(tensors: usize, scalars: usize) -> usize {
         let bytes = size_of::<Self>() + tensors * size_of::<ChipTensor>() + scalars * 8;

@@ -77,7 +77,7 @@ pub(super) struct NewTensorTask<'a> {
     pub(super) publish: Publish,
 }
 
-/// Whether a task may have so many arguments.
+/// Whether a task may have this many arguments.
 pub(super) fn check_count(args: u32) -> Result<(), Fault> {
     match usize::try_from(args) {
         Ok(count) if count <= MAX_ARGS => Ok(()),
