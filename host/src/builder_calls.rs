@@ -59,7 +59,7 @@ pub(crate) struct BuilderCheck {
 }
 
 impl BuilderCheck {
-    /// Of programs that add tasks on this memory; no kernel is registered.
+    /// Checks the calls of programs that add tasks on this memory; no kernel is registered.
     pub(crate) fn of(memory: Arc<Memory>) -> Self {
         Self { kernels: Arc::default(), memory, refused: Mutex::default() }
     }

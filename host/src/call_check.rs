@@ -61,7 +61,7 @@ pub(crate) fn check_graph(
     Ok(())
 }
 
-/// Checks one call of a kernel in so many blocks; what is wrong with it.
+/// Checks one call of a kernel in this many blocks; what is wrong with it.
 pub(crate) fn check_call(
     (signature, kind): (&Signature<'_>, CoreKind),
     (words, blocks): (&[u64], u32),

@@ -23,12 +23,12 @@ use crate::virt::memory::Ram;
 
 /// Memory of a device.
 pub(crate) enum Gm {
-    /// Of the simulator.
+    /// GM of the simulator.
     Own(Mapping),
-    /// Of an emulated machine.
+    /// GM of an emulated machine.
     #[cfg(feature = "virt")]
     Machine(Arc<Ram>),
-    /// Of a device whose memory is not mapped here.
+    /// GM of a device whose memory is not mapped here.
     #[cfg(feature = "a2a3")]
     Remote(Remote),
 }

@@ -24,7 +24,7 @@ use pto_graph::{
 use crate::device_memory::DeviceMemory;
 use crate::options::Work;
 
-/// Of the ids of tasks: a program is listed once.
+/// The generation in the ids of tasks. It is constant, because a program is listed once.
 const GENERATION: u32 = 1;
 /// Scopes that may be open at once.
 const MAX_SCOPES: usize = 64;

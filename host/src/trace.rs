@@ -61,7 +61,7 @@ pub(crate) struct Ring {
     lane: TraceLane<'static>,
     owner: TraceOwner,
     events: Vec<(TracePoint, u8)>,
-    /// Of what was read, how many were no events.
+    /// The number of entries that were read and were not events.
     wrong: u64,
 }
 

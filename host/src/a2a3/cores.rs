@@ -91,7 +91,7 @@ fn core_mask(port: &Port, device: u32) -> Result<u64, A2a3Error> {
     let mut words = [0_u64; 2];
     let mut bytes = i32::try_from(size_of_val(&words)).unwrap_or(i32::MAX);
     let call = port.calls.hal_fact_by_buffer;
-    // SAFETY: a buffer of so many bytes, and a place for the number of those that were written.
+    // SAFETY: a buffer of this many bytes, and a place for the number of those that were written.
     let code =
         unsafe { call(device, MODULE_AICORE, OCCUPY, words.as_mut_ptr().cast(), &raw mut bytes) };
     port.check("asking which cores are in service", "halGetDeviceInfoByBuff", code)?;

@@ -63,7 +63,7 @@ pub(crate) struct RunOutcome {
 pub struct StartTimes {
     /// From the start of the machine until it waits for a launch.
     pub boot: Duration,
-    /// Of that, from the firmware's first instruction.
+    /// The part of the boot time from the firmware's first instruction on.
     pub guest_boot: Duration,
     /// From the launch until every core has answered the greeting; `None`: there was no run yet.
     pub handshake: Option<Duration>,

@@ -201,7 +201,7 @@ impl Device {
         Self::open_with(aic, aiv, machine.memory(), Box::new(machine))
     }
 
-    /// What a hosting mode is asked for must exist on a device of so many cores.
+    /// What a hosting mode is asked for must exist on a device of this many cores.
     #[cfg(feature = "sim")]
     fn check_hosting(hosting: &pto_sim_shim::Hosting, cores: u32) -> Result<(), Error> {
         match *hosting {

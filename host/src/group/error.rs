@@ -150,7 +150,7 @@ pub enum GroupError {
 crate::debug_as_display::debug_as_display!(GroupError);
 
 impl GroupError {
-    /// Of these ranks.
+    /// The error for failures of these ranks.
     pub(super) fn failed(mut failures: Vec<RankFailure>) -> Self {
         failures.sort_by_key(|failure| (failure.distance(), failure.rank));
         Self::Failed { failures }

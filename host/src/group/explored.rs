@@ -141,7 +141,7 @@ fn explored(
     explored_in(2_000, size, call, faults)
 }
 
-/// In so many runs at most.
+/// In this many runs at most.
 fn explored_in(
     runs: u64,
     size: u32,

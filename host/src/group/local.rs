@@ -30,7 +30,7 @@ pub(super) struct Local {
 /// Where all ranks are.
 const HOST: &str = "this process";
 
-/// The transports of so many ranks, by rank.
+/// The transports of this many ranks, by rank.
 pub(super) fn transports(size: u32, ranks_per_node: u32) -> Vec<Arc<dyn Transport>> {
     let over = (0..size).map(|_| Vec::new()).collect();
     let exchange = TransferMatcher::new(size);

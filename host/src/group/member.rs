@@ -203,7 +203,7 @@ impl Membership {
         Communicator::of(&self.words(Vec::new(), network)).expect("the words of a group")
     }
 
-    /// The address of so many bytes of this rank's part of a window.
+    /// The address of this many bytes of this rank's part of a window.
     pub(super) fn address_in(
         &self,
         window: u32,

@@ -197,7 +197,7 @@ impl Group {
         &mut self.members
     }
 
-    /// Collective. Memory of so many bytes at every rank, zeroed, that the other ranks may put to and get from; the window's number.
+    /// Collective. Memory of this many bytes at every rank, zeroed, that the other ranks may put to and get from; the window's number.
     ///
     /// # Errors
     /// `Windows`; `Rank`: a device has no memory left; `Transport`.

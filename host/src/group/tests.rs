@@ -221,7 +221,7 @@ fn group(size: u32, ranks_per_node: u32, hosting: Hosting) -> Group {
     group
 }
 
-/// Of a tensor, at most.
+/// The largest size of a tensor in bytes.
 const BYTES: u64 = 4096;
 
 fn options() -> RunOptions {
@@ -600,7 +600,7 @@ fn a_program_in_virtual_time_that_never_returns_is_reported_and_the_other_ranks_
     assert!(text.contains("STALL_INSTANCE") && ranks.len() == 3, "{text}");
 }
 
-/// What one collective of so many bytes takes in virtual time on 8 ranks, in microseconds.
+/// What one collective of this many bytes takes in virtual time on 8 ranks, in microseconds.
 fn micros(builder: &str, bytes: u64, algorithm: Algorithm) -> f64 {
     let device = DeviceOptions { aic: 1, aiv: 48, gm_bytes: 1 << 30, ..DeviceOptions::default() };
     let compute = crate::virtual_time::Compute::Off;

@@ -198,7 +198,7 @@ impl<'d> HostGraph<'d> {
         }
     }
 
-    /// Whether the device can run the task, and the image can hold it with so many edges.
+    /// Whether the device can run the task, and the image can hold it with this many edges.
     #[inline]
     fn check_task(&mut self, task: &TaskSpec<'_>, edges: usize) -> Result<(), Fault> {
         let is_known = task.kernel.is_null() && self.known == Some((task.func_id, task.kind));

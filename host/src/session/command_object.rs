@@ -18,19 +18,19 @@ use crate::options::RunOptions;
 
 /// The object of one command.
 pub(super) enum CommandObject {
-    /// Of a run.
+    /// A run.
     Run(Box<RunCommand>),
-    /// Of a recording that the firmware launches: its words in GM.
+    /// A recording that the firmware launches: its words in GM.
     Recorded(#[expect(dead_code, reason = "it holds the memory")] Arc<DeviceBuffer<u64>>),
-    /// Of a copy from or to the host.
+    /// The buffer of a copy from or to the host.
     Buffer(HostBuffer),
-    /// Of a call.
+    /// The function of a call.
     Function(HostFunction),
-    /// Of a record: its event and its number.
+    /// The event of a record, and the number of the record.
     Record(Arc<EventCore>, u64),
-    /// Of a wait.
+    /// The event of a wait.
     Event(Arc<EventCore>),
-    /// Of a barrier.
+    /// The barrier that the command waits at.
     Barrier(Arc<Barrier>),
 }
 

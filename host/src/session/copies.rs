@@ -134,7 +134,7 @@ fn in_chunks(
     Ok(())
 }
 
-/// Calls `step` for each chunk of so many bytes: where it begins, and how many bytes it has.
+/// Calls `step` for each chunk of this many bytes: where it begins, and how many bytes it has.
 fn chunks(bytes: u64, mut step: impl FnMut(u64, usize) -> Option<()>) -> Option<()> {
     let mut at = 0;
     while at < bytes {

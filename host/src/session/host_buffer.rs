@@ -36,7 +36,7 @@ impl HostBuffer {
     /// `bytes` zeros. They take no memory of the machine before they are touched.
     ///
     /// # Errors
-    /// `HostMemory`: the process cannot have so many bytes.
+    /// `HostMemory`: the process cannot have this many bytes.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         if bytes == 0 {
             return Ok(Self::from(Vec::new()));
@@ -48,7 +48,7 @@ impl HostBuffer {
         if start.is_null() {
             return Err(refused());
         }
-        // SAFETY: the allocator of vectors gave it, with the layout of so many bytes, all of which are zero.
+        // SAFETY: the allocator of vectors gave it, with the layout of this many bytes, all of which are zero.
         Ok(Self::from(unsafe { Vec::from_raw_parts(start, bytes, bytes) }))
     }
 

@@ -78,7 +78,7 @@ impl Block {
         Ok(())
     }
 
-    /// The device has what this side has in these parts of so many bytes.
+    /// The device has what this side has in these parts of this many bytes.
     fn note_same(&self, bytes: u64, parts: &[Range<u64>]) {
         let mut sent = self.sent();
         // Nothing was ever sent: both sides have the same memory, or the next one sends all of it.

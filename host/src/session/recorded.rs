@@ -15,7 +15,7 @@ const KEPT: usize = 32;
 /// The tasks of a recording, one after the other.
 #[derive(Default)]
 pub(super) struct RecordedWords {
-    /// Of each task its words.
+    /// The words of each task.
     tasks: Vec<Vec<u64>>,
     followers: Vec<usize>,
 }

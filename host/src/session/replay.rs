@@ -27,7 +27,7 @@ struct ReplayCommand {
 enum Attempt {
     /// The commands are in the ring; this is the last one.
     Done(Submitted),
-    /// Nothing was submitted: the ring has no room for so many entries.
+    /// Nothing was submitted: the ring has no room for this many entries.
     NeedsRoom(u64),
 }
 

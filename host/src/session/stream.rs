@@ -663,7 +663,7 @@ impl Stream {
         Ok(Submitted::Command(number))
     }
 
-    /// Waits until there is room for so many entries, and takes the lock for submitting them.
+    /// Waits until there is room for this many entries, and takes the lock for submitting them.
     #[cold]
     pub(super) fn await_room(
         &self,

@@ -29,7 +29,7 @@ use super::stream_core::StreamCore;
 use super::work::{Job, LaunchOutcome};
 use crate::control::RunControl;
 
-/// Copies of at most so many bytes are done by the service itself: a worker costs more.
+/// Copies of at most this many bytes are done by the service itself: a worker costs more.
 const SMALL_COPY_BYTES: u64 = 1 << 13;
 
 /// One stream.

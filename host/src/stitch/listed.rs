@@ -225,7 +225,7 @@ pub(super) fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
     args.iter().map(word).collect()
 }
 
-/// An element of the tensor at this address, of so many bytes. `None`: no element begins at that byte.
+/// An element of the tensor at this address, of this many bytes. `None`: no element begins at that byte.
 fn element_at((base, bytes): (GmAddr, u64), at: TensorElement) -> Option<TensorView<'static>> {
     let size = at.element.bytes();
     let (element, offset) = (at.element.get(), at.offset / size);

@@ -2,7 +2,8 @@
 //!
 //! A transfer runs on no core. It is shown from the moment at which it was ready to the one at which a scheduler saw its end: the time in which it waits for
 //! the other rank is part of it. Transfers of a rank that are under way at once have rows of their own: as many as are needed, up to [`TRANSFER_ROWS`].
-//! Where the timeline has no room for so many, each rank has an equal part of what the cores leave, and [`LEAST_TRANSFER_ROWS`] in any case.
+//! Where the timeline has no room for this many, each rank has an equal part of what the cores leave, and [`LEAST_TRANSFER_ROWS`] in any
+//! case.
 
 use std::collections::BTreeMap;
 

@@ -188,7 +188,7 @@ impl Watchdog {
 pub struct BootTimes {
     /// From the start of the process until all vCPUs are ready.
     pub total: Duration,
-    /// Of that, from the first instruction.
+    /// The part of the boot time from the first instruction on.
     pub guest: Duration,
 }
 

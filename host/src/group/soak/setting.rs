@@ -102,7 +102,7 @@ impl Setting {
         }
     }
 
-    /// Of the network.
+    /// The faults of the network.
     pub(super) fn faults(&self) -> NetFaults {
         match self.trouble {
             Trouble::Slow(from, to, times) => {

@@ -42,7 +42,7 @@ pub struct SoakReport {
     pub failed_streams: u64,
     /// Virtual nanoseconds of all sessions.
     pub virtual_ns: u64,
-    /// Of what happened: the same seeds have the same hash.
+    /// A hash of all events: the same seeds have the same hash.
     pub hash: u64,
     /// Seeds that failed, in ascending order.
     pub failures: Vec<FailedSeed>,

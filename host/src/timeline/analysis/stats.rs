@@ -49,9 +49,9 @@ pub struct Wait {
     pub ready_ns: u64,
     /// From ready to started.
     pub wait_ns: u64,
-    /// Of that, ready and not dispatched.
+    /// The part of the wait in which the task was ready and not dispatched.
     pub dispatching_ns: u64,
-    /// Of that, while a core of its kind was idle.
+    /// The part of the wait in which a core of its kind was idle.
     pub idle_core_ns: u64,
     /// Dispatched and not started.
     pub starting_ns: u64,
