@@ -22,7 +22,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Of an agent that runs everything itself.
+    /// The terms of an agent that runs everything itself.
     pub const ALONE: Self = Self { most: u32::MAX, has_borrowers: false };
 }
 
@@ -42,7 +42,7 @@ pub enum RangeNote {
     },
     /// The task in this slot was added, with its edges, and is about to be published.
     Task(u32),
-    /// The same, of a range on tensors: edges are derived from so many of its arguments, and each was a call of [`Machine::derived`].
+    /// The same, of a range on tensors: edges are derived from this many of its arguments, and each was a call of [`Machine::derived`].
     TensorTask {
         /// The slot of the task.
         slot: u32,

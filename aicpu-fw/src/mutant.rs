@@ -32,7 +32,7 @@ pub enum Mutant {
     PendsDespiteFreeCores,
     /// A core gets a second dispatch, however long its kernel runs.
     PendsAfterLongKernels,
-    /// Of two dispatches the newer one counts as finished first.
+    /// The newer of two dispatches counts as finished first.
     TakesTheSecondForTheFirst,
     /// The second dispatch is not followed when the first one has finished.
     ForgetsTheSecond,

@@ -23,7 +23,7 @@ impl<M: DeviceMemory> KernelLookup<M> {
         &self.memory
     }
 
-    /// The code of the kernel, for a task with so many arguments; `given`: the code, or null: what is registered. `None`: the
+    /// The code of the kernel, for a task with this many arguments; `given`: the code, or null: what is registered. `None`: the
     /// task cannot run, and [`refusal`](Self::refusal) says why.
     #[inline]
     pub(crate) fn accept(

@@ -485,7 +485,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(self.open_chain(room, template.kernels()))
     }
 
-    /// Room for a chain of so many words that begins with this kernel.
+    /// Room for a chain of this many words that begins with this kernel.
     #[inline(always)]
     fn room_for_chain(
         &mut self,
@@ -506,7 +506,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(RoomForChain { first, task, words, payload, end })
     }
 
-    /// Takes the room of a chain of so many kernels, for its words.
+    /// Takes the room of a chain of this many kernels, for its words.
     #[inline(always)]
     fn open_chain(&mut self, room: RoomForChain<'a>, kernels: u32) -> (&'a Task, TaskId) {
         let RoomForChain { first, task, payload, end, .. } = room;

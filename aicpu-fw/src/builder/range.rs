@@ -256,7 +256,7 @@ impl<'a, C: Config> Builder<'a, C> {
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
 
-    /// The task in `slot` is the last one of its range that is added, with so many edges. The range begins with task `first`.
+    /// The task in `slot` is the last one of its range that is added, with this many edges. The range begins with task `first`.
     #[cold]
     #[inline(never)]
     fn break_off(

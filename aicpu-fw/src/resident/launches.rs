@@ -141,7 +141,7 @@ impl<'a, C: Config> Launches<'a, C> {
         free > reserve && self.in_flight < self.most_in_flight
     }
 
-    /// The code of a kernel, for a launch with so many arguments.
+    /// The code of a kernel, for a launch with this many arguments.
     #[inline]
     pub(super) fn kernel(&self, func: FuncId, kind: CoreKind, args: usize) -> Option<GmAddr> {
         self.kernels.accept((func, kind), GmAddr::NULL, args)

@@ -16,7 +16,7 @@ pub(super) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// Marks of rings of these sizes, and of so many heaps of so many bytes; nothing has happened yet.
+    /// Marks of rings of these sizes, and of this many heaps of this many bytes; nothing has happened yet.
     pub(super) fn new(
         header: &'a StreamHeader,
         capacities: [u64; 4],
@@ -109,7 +109,7 @@ pub(super) fn heap_ring(depth: usize) -> usize {
     usize::from(RingKind::HEAP.get()) + depth
 }
 
-/// The smallest tensor map with so many entries.
+/// The smallest tensor map with this many entries.
 pub(super) fn map_of(entries: u64) -> u64 {
     entries.next_power_of_two().max(FEWEST_ENTRIES.into())
 }

@@ -293,7 +293,7 @@ fn div_ceil(a: i64, b: i64) -> i64 {
     -div_floor(-a, b)
 }
 
-/// Of positive numbers.
+/// The greatest common divisor of two positive numbers.
 const fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.cast_unsigned(), b.cast_unsigned());
     while b != 0 {

@@ -81,7 +81,7 @@ impl ProofBackoff {
         Self { turns: FIRST_PROOF, pause: FIRST_PROOF }
     }
 
-    /// One more turn has brought nothing; whether it is time for the proof, with so many tasks under way.
+    /// One more turn has brought nothing; whether it is time for the proof, with this many tasks under way.
     const fn spend(&mut self, alive: u64) -> bool {
         if self.turns > 0 {
             self.turns -= 1;

@@ -33,7 +33,7 @@ impl<C: Config> Stream<'_, C> {
         self.write_chain(chain, plan, 0)
     }
 
-    /// Adds a chain whose tensors use so many entries of the map at most, and says nothing of them to the map.
+    /// Adds a chain whose tensors use this many entries of the map at most, and says nothing of them to the map.
     #[inline(always)]
     fn write_chain(
         &mut self,
