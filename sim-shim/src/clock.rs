@@ -86,7 +86,7 @@ mod counter {
             u64::try_from(scale).ok().filter(|scale| *scale > 0).map(Self)
         }
 
-        /// The time of so many ticks.
+        /// The time of this many ticks.
         #[inline]
         pub(super) fn ns_of(&self, ticks: u64) -> u64 {
             let ns = (u128::from(ticks) * u128::from(self.0)) >> 32;

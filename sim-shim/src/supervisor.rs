@@ -126,7 +126,7 @@ impl Clock {
     }
 }
 
-/// Waits for a run of so many OS threads; `false`: a thread did not return. A kernel that runs for longer than its budget is a fault.
+/// Waits for a run of this many OS threads; `false`: a thread did not return. A kernel that runs for longer than its budget is a fault.
 pub(crate) fn supervise(
     launch: &Launch<'static>,
     threads: usize,
@@ -173,7 +173,7 @@ const MOST_A_LOOK: Duration = LOOK_EVERY.saturating_mul(4);
 
 /// Notices a thread whose turns do not go on.
 struct BeatWatch {
-    /// Of each thread: its turns, and at which `watched_ns` they were seen first.
+    /// For each thread: its turns, and the `watched_ns` at which they were first seen.
     seen: Vec<(u64, u64)>,
     /// When the supervisor looked last.
     looked_ns: u64,

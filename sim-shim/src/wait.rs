@@ -34,7 +34,7 @@ pub(crate) fn expect_soon<T>(threads: usize, look: impl FnMut() -> Option<T>) ->
     spin_while(|| start.elapsed() < BETWEEN_RUNS, look)
 }
 
-/// Whether this process may use a CPU for each of so many threads.
+/// Whether this process may use a CPU for each of this many threads.
 pub(crate) fn each_has_a_cpu(threads: usize) -> bool {
     threads <= cpus()
 }

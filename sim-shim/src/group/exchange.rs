@@ -84,7 +84,7 @@ pub struct TransferMatcher {
 }
 
 impl TransferMatcher {
-    /// Of so many ranks.
+    /// A matcher for this many ranks.
     #[must_use]
     pub fn new(size: u32) -> Self {
         Self { ranks: (0..size).map(|_| RankState::default()).collect(), ..Self::default() }

@@ -32,9 +32,9 @@ pub(super) struct RunCores {
     /// Those that were rung and have not run yet. The bells hold it as well: if they looked it up in here, a task would take 2 % more instructions.
     pub(super) doorbells: Arc<DoorbellBits>,
     ports: Vec<CorePort<'static>>,
-    /// Of the thread that schedules while kernels are short.
+    /// The beat of the thread that schedules while kernels are short.
     first: Beat,
-    /// Of the others.
+    /// The beats of the other threads.
     others: Vec<Beat>,
     kernels: DurationEstimator,
     /// The kernels of the last run were short. So are those of this run, until they prove to be longer.

@@ -26,7 +26,7 @@ pub(super) struct CpuMap {
 }
 
 impl CpuMap {
-    /// Of a run for which the calling thread asks.
+    /// The CPUs of a run that the calling thread starts.
     pub(super) fn new(threads: usize) -> Self {
         let threads = (0..threads).map(|_| CpuSlot(AtomicU32::new(UNKNOWN_CPU))).collect();
         Self { threads, caller: current_cpu() }

@@ -39,10 +39,10 @@ pub(super) struct DurationLimits {
 }
 
 impl DurationLimits {
-    /// Of a usual machine, for a pool of one thread, which hands nothing off.
+    /// The limits of a usual machine, for a pool of one thread, which hands nothing off.
     pub(super) const DEFAULT: Self = Self::of(DEFAULT_ROUND_TRIP_NS, 25);
 
-    /// Of a machine with these times.
+    /// The limits of a machine with these times.
     const fn of(trip_ns: u64, clock_read_ns: u64) -> Self {
         let long_ns = LONG_KERNEL_ROUND_TRIPS * trip_ns;
         Self { medium_ns: clock_read_ns + HANDSHAKE_NS + trip_ns / 2, long_ns }

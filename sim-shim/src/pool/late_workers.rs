@@ -23,7 +23,7 @@ pub(super) struct LateWorkers<J> {
 }
 
 impl<J: Clone> LateWorkers<J> {
-    /// Of a run that `first` begins.
+    /// The late workers of a run that `first` begins.
     pub(super) fn new(first: Thread, others: Vec<LateWorker<J>>) -> Self {
         Self { uncalled: Mutex::new(others), present: Mutex::new(vec![first]) }
     }

@@ -50,7 +50,7 @@ pub(crate) struct Pool<B> {
     doorbell: Arc<Doorbell>,
     engine: Option<Arc<dyn TransferEngine>>,
     threads: Vec<PoolThread<B>>,
-    /// Of the kernels of the last run: those of the next one may be as long.
+    /// The duration class of the last run's kernels. The next run may have kernels of the same length.
     duration_class: DurationClass,
     is_lost: bool,
     /// Why there are fewer threads than there should be.

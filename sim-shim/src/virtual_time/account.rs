@@ -16,13 +16,13 @@ use super::fitting::{Cores, Fit, WaitingTask, fit};
 /// What happened to a core, or to a task without a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Of this kind.
+    /// A task of this kind is ready.
     TaskReady(CoreKind),
-    /// Of this kind.
+    /// A task of this kind was dispatched.
     TaskDispatched(CoreKind),
-    /// Of this worker.
+    /// The core of this worker is idle.
     CoreIdle(u32),
-    /// Of this worker.
+    /// The core of this worker is busy.
     CoreBusy(u32),
 }
 
@@ -127,7 +127,7 @@ impl Account {
         self.changes.push(time_ns << CHANGE_BITS | what << 8 | index & 0xFF);
     }
 
-    /// A task with a shape is ready, and will run: `blocks` blocks of so many cores each.
+    /// A task with a shape is ready, and will run: `blocks` blocks of this many cores each.
     pub(super) fn shaped_is_ready(&mut self, time_ns: u64, waiter: WaitingTask) {
         self.shaped.insert(waiter.slot, (waiter.need, waiter.blocks));
         self.shaped_changes.push((time_ns, ShapedChange::Ready(waiter)));

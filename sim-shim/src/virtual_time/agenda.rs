@@ -33,7 +33,7 @@ const NEVER: u64 = u64::MAX;
 /// Whose turn came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextTurn {
-    /// Of an agent in the agenda.
+    /// The next turn is that of an agent in the agenda.
     Agent(Agent),
     /// Of the caller, who competes with the agents (a builder program on the stack).
     Caller,

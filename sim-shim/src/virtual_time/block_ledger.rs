@@ -106,9 +106,9 @@ impl Shaped {
 /// What a part is the first one of to be dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum First {
-    /// Of its task.
+    /// The first part of its task.
     Task,
-    /// Of its block.
+    /// The first part of its block.
     Block,
     /// Others of its block were.
     Nothing,
@@ -146,7 +146,7 @@ struct Book {
     stages: Keyed<BlockPart, u8>,
     /// How many parts have come to each stage.
     counts: [u32; 5],
-    /// Of each block: its cluster, and when its first part was dispatched.
+    /// For each block: its cluster, and when its first part was dispatched.
     blocks: Keyed<u32, (u32, u64)>,
     first: u64,
     longest_ns: u64,

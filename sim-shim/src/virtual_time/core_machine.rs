@@ -67,7 +67,7 @@ pub(super) struct CoreMachine<'w> {
     pub(super) busy_ns: &'w mut [u64; CoreKind::COUNT],
     pub(super) tasks_run: &'w mut [u64; CoreKind::COUNT],
     pub(super) start_ns: u64,
-    /// Of a device that is in a group.
+    /// The membership of a device that is in a group.
     pub(super) member: Option<&'w GroupMember>,
     pub(super) fast: &'w FastRegions,
 }

@@ -98,7 +98,7 @@ pub(super) struct VirtualDevice {
     pub(super) block_ledger: BlockLedger,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
     pub(super) tasks_run: [u64; CoreKind::COUNT],
-    /// Of the builder program, while one is on the stack.
+    /// The time of the builder program, while one is on the stack.
     pub(super) builder_ns: u64,
     /// Of that, what building took since the last report to the builder's instance; the rest is waiting.
     pub(super) built_ns: u64,
@@ -111,7 +111,7 @@ pub(super) struct VirtualDevice {
     /// Shows the supervisor that the OS thread gets on.
     pub(super) beats: Arc<Vec<Beat>>,
     pub(super) start_ns: u64,
-    /// Of a device that is in a group.
+    /// The membership of a device that is in a group.
     pub(super) member: Option<GroupMember>,
     pub(super) fast: FastRegions,
 }

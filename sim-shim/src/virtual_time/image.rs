@@ -17,7 +17,7 @@ pub(super) struct ImageNotes {
 }
 
 impl ImageNotes {
-    /// Of the launch's image; nothing is noted if it has none.
+    /// The notes of the launch's image; they are empty if the launch has none.
     pub(super) fn of(launch: &Launch<'static>) -> Self {
         let window = launch.image().ok();
         let window = window.filter(|_| launch.variant == RuntimeVariant::HOST_BUILD_GRAPH);

@@ -110,7 +110,7 @@ pub(super) struct Ledger {
     pub(super) published: u64,
     pub(super) completed: u64,
     pub(super) longest_path_ns: u64,
-    /// Of the chains that are in slots: how many kernels each has.
+    /// The number of kernels of each chain that is in a slot.
     chains: BTreeMap<u32, u64>,
     /// Kernels of chains, without the first of each.
     pub(super) chained: u64,
@@ -365,7 +365,7 @@ impl Ledger {
         }
     }
 
-    /// The program has added a chain of so many kernels.
+    /// The program has added a chain of this many kernels.
     pub(super) fn chain_added(&mut self, slot: u32, kernels: u64) {
         self.chains.insert(slot, kernels);
         self.chained += kernels.saturating_sub(1);

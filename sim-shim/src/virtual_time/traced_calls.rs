@@ -45,12 +45,12 @@ pub(super) enum CallRecord {
         kernels: u64,
         func_and_kind: u32,
     },
-    /// A template of so many links, in so many words.
+    /// A template of this many links, in this many words.
     Template {
         links: usize,
         words: usize,
     },
-    /// A chain of so many kernels, whose so many words a template has.
+    /// A chain of this many kernels, whose words, also counted, a template has.
     FromTemplate {
         slot: u32,
         words: usize,
@@ -269,7 +269,7 @@ struct TracedGraph<'g, G> {
     added: u32,
     has_failed: bool,
     is_recording: bool,
-    /// Of the open scopes.
+    /// The modes of the open scopes.
     modes: Vec<DependencyMode>,
 }
 

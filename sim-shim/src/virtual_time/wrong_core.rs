@@ -15,7 +15,7 @@ pub(super) enum Wrong {
     Nothing,
     /// It reports a task before its kernel has run: what the kernel writes is not visible with the report.
     ReportsFirst,
-    /// Of two dispatches it takes the newer one, and is through with both.
+    /// It takes the newer of two dispatches, and regards both as done.
     TakesTheNewer,
     /// It runs each kernel twice.
     RunsTwice,

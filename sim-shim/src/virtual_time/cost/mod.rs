@@ -38,12 +38,12 @@ pub enum KernelCosts {
     Table {
         /// The costs.
         by_func: &'static [u64],
-        /// Of other kernels, in nanoseconds.
+        /// The cost of other kernels, in nanoseconds.
         fallback: u64,
     },
     /// The cost model of the library kernels; others cost `fallback`.
     Library {
-        /// Of other kernels, in nanoseconds.
+        /// The cost of other kernels, in nanoseconds.
         fallback: u64,
     },
 }
@@ -149,7 +149,7 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
     Some(ps / 1_000)
 }
 
-/// A tensor and its parts in, one out, an instruction for each vector of 256 bytes and part: as of so many `f32` as there are bytes for.
+/// A tensor and its parts in, one out, an instruction for each vector of 256 bytes and part: as of this many `f32` as there are bytes for.
 const fn reduce(n: u64, how: u64, parts: u64) -> u64 {
     let bytes_log2 = match how & 0xFF {
         // As `ElementType` numbers them: 8 bits, 16 bits, 64 bits; the others have 32.

@@ -26,7 +26,7 @@ pub(super) struct Deliveries {
     under_way: BTreeMap<Id, (Move, u64)>,
     /// Before this moment nothing arrives that has not been chosen.
     epoch_ns: u64,
-    /// Of each rank: what has arrived at it and left it, in their order.
+    /// For each rank: a digest of what has arrived and left, in order.
     histories: Vec<Digest>,
 }
 

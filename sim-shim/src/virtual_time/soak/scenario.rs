@@ -150,7 +150,7 @@ struct Budgets {
 }
 
 impl Budgets {
-    /// Those of a run of so many tasks whose kernels are so long at most.
+    /// Those of a run of this many tasks whose kernels are so long at most.
     fn draw(random: &mut RandomStream, (tasks, longest_ns): (u32, u64), trouble: Troubles) -> Self {
         let harmless_ns = match trouble {
             Troubles::None => 0,

@@ -156,7 +156,7 @@ unsafe fn own_args(args: *const u64, kind: CoreKind) -> [u64; 6] {
     let words: [u64; PART_ARGS] = unsafe { args::words(args) };
     let [first, seed, values, counters, producers, count, lanes] = words;
     let context_word = args.wrapping_add(PART_ARGS + (lanes >> 16) as usize);
-    // SAFETY: by this function's contract, the word after the arguments, of which there are so many.
+    // SAFETY: by this function's contract, the word after the arguments, of which there are this many.
     let [context] = unsafe { args::words(context_word) };
     let BlockContext { block, lane, .. } = BlockContext::of(context);
     let lane = if kind == CoreKind::AIC { 0 } else { (lanes >> 8 & 1) + u64::from(lane) };
