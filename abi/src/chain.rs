@@ -26,7 +26,7 @@ use crate::ids::GmAddr;
 pub const CHAIN_KERNEL: GmAddr = GmAddr(1);
 /// The format of the words.
 pub const CHAIN_VERSION: u8 = 3;
-/// Arguments of a kernel in a chain: a core holds so many, and the block context, while it runs one.
+/// Arguments of a kernel in a chain: a core holds this many, and the block context, while it runs one.
 pub const MAX_CHAIN_ARGS: usize = 31;
 /// What a core holds of one kernel of a chain: its arguments, and the word of block context that follows them.
 pub type ChainWords = [u64; MAX_CHAIN_ARGS + 1];
@@ -46,7 +46,7 @@ const ARG_AT: u32 = 56;
 /// The largest distance of steps, in either direction.
 pub const MAX_CHAIN_STEP: i64 = (1 << (STEP_BITS - 1)) - 1;
 
-/// The first word of a chain of so many links, in so many words.
+/// The first word of a chain of this many links, in this many words.
 #[must_use]
 pub const fn header(links: u32, words: u32) -> u64 {
     (CHAIN_VERSION as u64) << 56 | (links as u64 & 0xFF_FFFF) << 32 | words as u64
@@ -239,7 +239,7 @@ pub const fn header_words() -> usize {
     HEADER_WORDS
 }
 
-/// Words of a link with so many arguments and variations, and so many words in columns.
+/// Words of a link with this many arguments and variations, and so many words in columns.
 #[must_use]
 pub const fn link_words(args: usize, variations: usize, columns: usize) -> usize {
     LINK_WORDS + args + variations + columns

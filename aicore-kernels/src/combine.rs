@@ -120,7 +120,7 @@ unsafe fn all<T: Element>(operands: [u64; 3], n: u64, parts: PartLayout, reducti
 /// The elements from `index` on. All of them are loaded before one is stored.
 ///
 /// # Safety
-/// As [`all`], with so many elements from `index` on.
+/// As [`all`], with this many elements from `index` on.
 #[inline(always)]
 unsafe fn group<T: Element, const N: usize>(
     [a, b, out]: [u64; 3],
@@ -152,7 +152,7 @@ unsafe fn group<T: Element, const N: usize>(
 }
 
 /// # Safety
-/// As [`args::load`], for so many elements.
+/// As [`args::load`], for this many elements.
 #[inline(always)]
 unsafe fn load<T: Element, const N: usize>(table: u64, index: usize) -> [T; N] {
     let mut group = [T::default(); N];

@@ -225,20 +225,20 @@ impl<'a> SessionBoard<'a> {
     const LANES_AT: u64 = Self::STREAMS_AT + (MAX_STREAMS * size_of::<StreamLine>()) as u64;
     const NOTES_AT: u64 = Self::LANES_AT + (MAX_STREAMS * size_of::<LaneLine>()) as u64;
 
-    /// Bytes of a board with so many notes.
+    /// Bytes of a board with this many notes.
     #[must_use]
     pub const fn bytes(notes: u64) -> u64 {
         Self::NOTES_AT + notes * size_of::<LaunchNote>() as u64
     }
 
-    /// Which bytes of a board with so many notes the firmware writes in addition to the doorbells.
+    /// Which bytes of a board with this many notes the firmware writes in addition to the doorbells.
     #[must_use]
     pub const fn of_firmware(notes: u64) -> [core::ops::Range<u64>; 2] {
         let news = size_of::<SessionOrders>() as u64..Self::BELLS_AT;
         [news, Self::LANES_AT..Self::bytes(notes)]
     }
 
-    /// The board at `offset` of a window, with so many notes. `None`: it is not all in the window, or not aligned.
+    /// The board at `offset` of a window, with this many notes. `None`: it is not all in the window, or not aligned.
     #[must_use]
     pub fn of(gm: &crate::gm::GmWindow<'a>, offset: u64, notes: usize) -> Option<Self> {
         let at = |part: u64| offset.checked_add(part);

@@ -104,7 +104,7 @@ pub struct CommandHead {
 }
 
 impl CommandHead {
-    /// The entries that a command of so many words takes.
+    /// The entries that a command of this many words takes.
     #[must_use]
     pub const fn entries_of(words: usize) -> u64 {
         1 + words.saturating_sub(INLINE_WORDS).div_ceil(ENTRY_WORDS) as u64

@@ -81,7 +81,7 @@ pub const fn rows_of(of: &Vector, rows: u64, n: u64) -> u64 {
     (of.0 + of.2 + of.1 * repeats) * CYCLE_PS
 }
 
-/// A transfer of so many bytes.
+/// A transfer of this many bytes.
 #[must_use]
 pub const fn transfer_bytes(bytes: u64, megabytes_per_s: u64) -> u64 {
     // Bytes over MB/s are microseconds: thousands of picoseconds first, so that it fits.
@@ -94,7 +94,8 @@ pub const fn transfer(floats: u64, megabytes_per_s: u64) -> u64 {
     transfer_bytes(floats * F32, megabytes_per_s)
 }
 
-/// A product of so many rows, depth and columns in the matrix unit, of elements of so many bytes: what has been moved there before does not count.
+/// A product of this many rows, depth and columns in the matrix unit, of elements of this many bytes: what has been moved there before
+/// does not count.
 #[must_use]
 pub const fn product([m, k, n]: [u64; 3], bytes: u64) -> u64 {
     let blocks = m.div_ceil(16) * (k * bytes).div_ceil(32) * n.div_ceil(16);

@@ -27,7 +27,7 @@ pub struct OnChip {
 }
 
 impl OnChip {
-    /// Picoseconds of a transfer of so many bytes.
+    /// Picoseconds of a transfer of this many bytes.
     #[must_use]
     pub const fn transfer(self, bytes: u64) -> u64 {
         self.start_ns * 1_000 + (bytes * self.mib_ns * 1_000).div_ceil(1 << 20)

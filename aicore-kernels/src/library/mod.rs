@@ -122,7 +122,7 @@ macro_rules! footprint {
     };
 }
 
-/// So many elements of so many bytes; as many bytes as there are where 64 bits do not count them.
+/// So many elements of this many bytes; as many bytes as there are where 64 bits do not count them.
 #[cfg(feature = "code")]
 const fn elements(count: u64, element: u64) -> Elements {
     Elements { bytes: count.saturating_mul(element), element }

@@ -82,7 +82,7 @@ pub struct OpBytes {
 const _: () = assert!(size_of::<Header>() == 64 && size_of::<ParamBytes>() == 56);
 const _: () = assert!(size_of::<OpBytes>() == 24);
 
-/// The bytes of a kernel with so many parameters and instructions.
+/// The bytes of a kernel with this many parameters and instructions.
 #[must_use]
 pub const fn bytes_of(params: usize, ops: usize) -> usize {
     size_of::<Header>() + params * size_of::<ParamBytes>() + ops * size_of::<OpBytes>()

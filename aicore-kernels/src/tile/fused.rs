@@ -28,7 +28,7 @@ struct Out<'o> {
 }
 
 impl Out<'_> {
-    /// Whether there is room for so many rows and columns.
+    /// Whether there is room for this many rows and columns.
     fn has(&self, [rows, cols]: [usize; 2]) -> bool {
         let needed = rows.saturating_sub(1).saturating_mul(self.pitch).saturating_add(cols);
         self.elements.len() >= needed && self.acc.is_none_or(|acc| acc.len() >= needed)
@@ -57,7 +57,7 @@ pub(super) fn reads_in_place(wide: Wide) -> bool {
 const FEW: usize = 4;
 /// Rows of the right operand that such a block goes down before the next columns have their turn: all of a row come into a cache together.
 const PIECE: usize = 32;
-/// From so many rows on, a right operand is read in place however far its rows are apart: of fewer, too many would be waited for.
+/// From this many rows on, a right operand is read in place however far its rows are apart: of fewer, too many would be waited for.
 pub(super) const DEEP: usize = 4 * PIECE;
 
 /// `out = a b`, plus `acc` if there is one, where the product [`fits`]. Of AVX-512 sixteen of 32 registers hold sums, of AVX2 eight of

@@ -51,7 +51,7 @@ impl<'a> Lines<'a> {
         self.cols
     }
 
-    /// Whether they have so many columns from this one on.
+    /// Whether they have this many columns from this one on.
     pub(super) fn have(&self, col: usize, count: usize) -> bool {
         col.checked_add(count).is_some_and(|end| end <= self.cols)
     }

@@ -30,7 +30,7 @@ pub trait Foreign {
     fn run(&self, call: &ForeignCall) -> Result<u64, String>;
 }
 
-/// Runs the body of a task with so many axes; returns its cycles.
+/// Runs the body of a task with this many axes; returns its cycles.
 pub(super) fn run(
     body: &dyn Foreign,
     (kernel, axes): (&TileKernel, usize),

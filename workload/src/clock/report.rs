@@ -150,7 +150,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Of an argument of a call, with the names of kernel and operand.
+    /// The same error for an argument of a call, with the names of kernel and operand.
     pub(super) fn of_operand(self, kernel: &str, operand: impl Display) -> Self {
         match self {
             Self::Expression { scope, message } => {

@@ -122,7 +122,7 @@ impl Compiled {
         self.window
     }
 
-    /// Slots of the ring: the largest power of two that is in the schedule's window, so that at most so many tasks are under way as
+    /// Slots of the ring: the largest power of two that is in the schedule's window, so that at most this many tasks are under way as
     /// it says.
     #[must_use]
     pub fn window(&self) -> u32 {

@@ -62,7 +62,7 @@ const NZ_ROW_BYTES: usize = 32;
 const NZ_ROWS: u16 = 16;
 
 impl Format {
-    /// The format NZ for elements of so many bytes.
+    /// The format NZ for elements of this many bytes.
     #[must_use]
     pub fn nz(element_bytes: usize) -> Self {
         let cols = u16::try_from(NZ_ROW_BYTES / element_bytes.clamp(1, NZ_ROW_BYTES)).unwrap_or(1);

@@ -57,7 +57,7 @@ impl TensorSlice {
         Self { tensor, indices: places.into_iter().map(Index::At).collect() }
     }
 
-    /// The dimensions that stay, of a tensor with so many.
+    /// The dimensions that stay, of a tensor with this many.
     pub(crate) fn free(&self, rank: usize) -> impl Iterator<Item = usize> + '_ {
         (0..rank).filter(|dimension| !matches!(self.indices.get(*dimension), Some(Index::At(_))))
     }
