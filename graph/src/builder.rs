@@ -1,7 +1,7 @@
 //! The interface of every graph builder: one builder program serves `host_build_graph` (the host runs it
 //! and sends the image) and `aicpu_build_graph` (AICPU instance 0 runs it while the others schedule).
 //!
-//! What a builder answers beside this to whoever runs programs in other languages is
+//! The further methods for programs in other languages are in
 //! [`HostedBuilder`](crate::HostedBuilder).
 //!
 //! Why it is so: `docs/decisions/submission.md`.

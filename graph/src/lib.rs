@@ -9,8 +9,9 @@
 //! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
-//! Where to look: `submission.rs` what every submission is; `builder.rs` and `stream.rs` the two interfaces; `stream_op.rs` what a stream does beside submissions; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`, `template.rs` and `range.rs` what is submitted;
-//! [`signature`] what kernels expect, and the check of calls;
+//! Where to look: `submission.rs` what every submission is; `builder.rs` and `stream.rs` the two interfaces; `stream_op.rs` what a stream
+//! does in addition to submissions; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`,
+//! `template.rs` and `range.rs` what is submitted; [`signature`] what kernels expect, and the check of calls;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; [`task_list`] graphs as words in the memory of a device; [`owned`] (feature `alloc`) tasks that own what they name; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!

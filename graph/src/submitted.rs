@@ -1,7 +1,7 @@
 //! A graph as a program submits it, kept in the parts that an image is made of: what a host or a test has in hand when it
 //! wants to send a graph, or to know its edges.
 //!
-//! Edges may come in any order; [`GraphParts::order_edges`] puts them where an image has them, each task's behind those of
+//! Edges may come in any order; [`GraphParts::order_edges`] puts them into the order of an image: the edges of each task follow those of
 //! the task before it. Whether a device can run the graph is for others to say: `pto_host::HostGraph` checks each call.
 
 use alloc::vec;

@@ -1,7 +1,7 @@
 //! Which algorithm a collective takes: the one with the lowest bound for its size and the network, a pure function.
 //!
 //! With n ranks, s bytes, the latency a of a transfer (with the hops on the devices), the bandwidth b of a rank, and the time o
-//! that a rank spends on each transfer beside that (a quarter of the latency), an all-reduce takes at least
+//! that a rank spends on each transfer in addition (a quarter of the latency), an all-reduce takes at least
 //!
 //! | algorithm | bound |
 //! |---|---|

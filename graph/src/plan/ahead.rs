@@ -97,7 +97,7 @@ fn skip(cursor: &mut Cursor<'_>) {
     let _ = expression::check(cursor, ALL, 0);
 }
 
-/// How the operands of a call move while a variable counts up, and for how many turns, `most` of them at most. The cursor is behind
+/// How the operands of a call move while a variable counts up, and for how many turns, `most` of them at most. The cursor is past
 /// the code of the call. No turns: they do not move by steps.
 pub(super) fn steps<G>(
     walk: &Walk<'_, G>,

@@ -101,7 +101,7 @@ pub(crate) fn check_images(
     match (firmware.blob(), blob.blob()) {
         (_, None) => wrong(blob),
         (Some(_), _) => wrong(firmware),
-        // AICPUs are AArch64 processors beside AICores.
+        // AICPUs are AArch64 processors on the same device as the AICores.
         (None, Some(_))
             if (firmware.machine, blob.machine) == (Machine::Aarch64, Machine::DavC220) =>
         {

@@ -50,7 +50,7 @@ pub(super) enum CallRecord {
         links: usize,
         words: usize,
     },
-    /// A chain of this many kernels, whose words, also counted, a template has.
+    /// A chain that was added from a template. `words` counts the words of the template.
     FromTemplate {
         slot: u32,
         words: usize,

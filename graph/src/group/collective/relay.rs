@@ -1,6 +1,6 @@
 //! Broadcast and reduce through relays: each tile has a rank that passes it on, and the ranks but the root take turns.
 //!
-//! A link carries every byte once, in both directions, so that a large tensor takes the time of one copy. (A scatter with a gather behind it
+//! A link carries every byte once, in both directions, so that a large tensor takes the time of one copy. (A scatter followed by a gather
 //! carries the bytes of the root twice.)
 
 use pto_abi::fault::Fault;
@@ -51,8 +51,8 @@ const ROUNDS_AHEAD: usize = 3;
 
 /// `root` gets the reduction of all tensors, in the order of the ranks; what the others have afterwards is not defined.
 ///
-/// A rank sends to the relays of a round when it has reduced its own tile of two or three rounds before: what it has reduced would otherwise wait behind all
-/// that it sends to others, and the root would have nothing to do in the meantime.
+/// A rank sends to the relays of a round when it has reduced its own tile of two or three rounds before: what it has reduced would
+/// otherwise wait for all that it sends to others, and the root would have nothing to do in the meantime.
 pub(super) fn reduce<G: StreamBuilder>(
     call: &Call<'_>,
     stream: &mut G,

@@ -1,5 +1,5 @@
-//! Reduce-scatter in place: afterwards the part of each rank has the reduction of that part of all tensors; what stands in the
-//! other parts is not defined.
+//! Reduce-scatter in place: afterwards the part of each rank has the reduction of that part of all tensors. The contents of the other parts
+//! are not defined.
 
 use pto_abi::fault::Fault;
 
