@@ -76,7 +76,7 @@ pub enum ImageError {
         /// What it must be.
         expected: String,
     },
-    /// Nothing in the file says what it is.
+    /// The file does not say what kind of image it is.
     #[error(
         "the file does not say what it is: it has neither a section .note.pto nor a table of kernels; a \
          firmware crate gets its note from firmware!"
@@ -183,7 +183,7 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
-    /// Nothing was ever flashed.
+    /// No image was ever flashed.
     #[error(
         "{} has no {what}: `pto fw build` makes one, `pto fw flash IMAGE --device {}` puts it there",
         device.name(), device.name()

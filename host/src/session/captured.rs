@@ -37,7 +37,7 @@ pub(super) struct CapturedRun {
     pub(super) work: OwnedWork,
     /// `None`: those of the session.
     pub(super) options: Option<RunOptions>,
-    /// It has the report of the last launch.
+    /// The ticket has the report of the last launch.
     pub(super) ticket: RunTicket,
 }
 

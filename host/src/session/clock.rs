@@ -24,7 +24,7 @@ impl SessionClock {
         }
     }
 
-    /// Nothing happens before this time.
+    /// Advances the clock: no event happens before this time.
     pub(super) fn advance_to(&self, time_ns: u64) {
         if let Self::Virtual(now) = self {
             now.fetch_max(time_ns, Ordering::Relaxed);

@@ -66,9 +66,9 @@ const END_CHECK: Duration = Duration::from_millis(200);
 /// Why a wait has ended without what was waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unmet {
-    /// The time is over.
+    /// The time limit is over.
     TimedOut(Duration),
-    /// Nothing can happen any more.
+    /// The session is stuck: no further event can happen.
     Stuck(String),
 }
 

@@ -8,9 +8,9 @@ use super::ids::StreamId;
 /// What a thread does for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Serving {
-    /// It is the service.
+    /// The thread is the service.
     Service,
-    /// It runs a function of this stream.
+    /// The thread runs a function of this stream.
     Function(StreamId),
 }
 

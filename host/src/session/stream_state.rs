@@ -60,13 +60,13 @@ enum Busy {
 pub(super) enum HeadState {
     /// There is none.
     Empty,
-    /// It is being done.
+    /// The command is being executed.
     Busy,
     /// The firmware has taken the command.
     WithFirmware,
-    /// It can be done, by this executor.
+    /// The command can be executed, by this executor.
     Ready(Wants),
-    /// It waits.
+    /// The command waits.
     Blocked(WaitReason),
 }
 

@@ -14,7 +14,7 @@ impl WaitLimits {
         self.0.insert(number, limit);
     }
 
-    /// It was refused.
+    /// Removes the limit of a wait that was refused.
     pub(super) fn remove(&mut self, number: u64) {
         self.0.remove(&number);
     }

@@ -36,11 +36,11 @@ pub(super) enum Report {
 /// How a launch ended.
 #[derive(Clone, Debug)]
 pub(super) enum LaunchOutcome {
-    /// It is over.
+    /// The launch has ended.
     Done,
-    /// It has failed.
+    /// The launch has failed.
     Failed(FailureCause),
-    /// It has not begun.
+    /// The launch has not begun.
     NotBegun,
 }
 

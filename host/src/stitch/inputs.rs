@@ -45,7 +45,7 @@ impl RunInput<'_> {
 }
 
 impl<'t> Inputs<'t> {
-    /// Nothing.
+    /// An empty set of inputs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

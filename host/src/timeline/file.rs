@@ -25,10 +25,10 @@ pub enum FileError {
     /// It is not JSON, or the section has another shape.
     #[error("it is not a trace: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is JSON of something else.
+    /// The file is JSON, but not a trace.
     #[error("it has no section \"pto\", so no `pto run --trace` wrote it")]
     NoSection,
-    /// It is a trace of another release.
+    /// The file is a trace of another release.
     #[error(
         "it has schema {schema} version {version}, and this pto reads {SCHEMA} version {VERSION}: use the pto that wrote it, or record the run again"
     )]

@@ -117,21 +117,21 @@ pub struct CoreRun<'t> {
 /// The moments of a task; `None`: it did not happen, or was not traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// It exists.
+    /// When the task was added.
     pub added: Option<u64>,
-    /// It is visible to schedulers.
+    /// When the task became visible to schedulers.
     pub published: Option<u64>,
     /// When the task's last producer completed.
     pub ready: Option<u64>,
     /// When the doorbell of the task's core was rung.
     pub dispatched: Option<u64>,
-    /// The core begins with it.
+    /// When the core began the task.
     pub started: Option<u64>,
-    /// The core has finished it.
+    /// When the core finished the task.
     pub finished: Option<u64>,
-    /// The scheduler has seen that, and releases its consumers.
+    /// When the scheduler saw that the core had finished, and released the task's consumers.
     pub completed: Option<u64>,
-    /// Its predicate is false: no core gets it. It is completed at once.
+    /// When the task completed without a core, because its predicate was false.
     pub skipped: Option<u64>,
 }
 

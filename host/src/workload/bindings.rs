@@ -90,7 +90,7 @@ pub struct WorkloadBindings {
 }
 
 impl WorkloadBindings {
-    /// Nothing.
+    /// An empty set of bindings.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

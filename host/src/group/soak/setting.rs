@@ -47,7 +47,7 @@ pto_abi::closed_set! {
 /// The failure that a soak test injects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// Nothing.
+    /// No failure.
     None,
     /// A link is slow.
     Slow(u32, u32, u64),

@@ -35,7 +35,7 @@ pub enum AnalysisError {
     /// There is nothing in it.
     #[error("the trace has no task that ran: record a run with `pto run EXAMPLE --trace FILE`")]
     Empty,
-    /// Nothing ran before the run ended.
+    /// No task ran before the run ended.
     #[error("no task ran before the run ended with the fault {0}")]
     Faulted(String),
 }

@@ -40,7 +40,7 @@ pub struct Graph {
 /// Why a graph is not drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// It is too large to read.
+    /// The graph is too large to read.
     #[error(
         "a graph of {tasks} tasks and {edges} edges is too large for a picture, which has up to {MAX_DRAWN_TASKS} tasks \
          and {MAX_DRAWN_NODES} points where edges cross a layer; write an interactive page with --html, choose a \
