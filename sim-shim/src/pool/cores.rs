@@ -141,7 +141,7 @@ impl RunCores {
         Terms { most: self.kernels.within(MAX_STEP_NS), has_borrowers: has_idle_threads }
     }
 
-    /// It has run so many tasks.
+    /// Ends a step of the scheduler, which has run this many tasks.
     #[inline]
     pub(super) fn end_step(&self, tasks: u32) {
         let sampler = &self.scheduler.sampler;

@@ -56,7 +56,7 @@ enum ShapedChange {
     Ready(WaitingTask),
     /// A block is dispatched: its first part is.
     Block(u32, Cores),
-    /// It does not run.
+    /// The task does not run.
     Skipped(u32, Cores, u64),
 }
 

@@ -24,9 +24,9 @@ use super::tracer::Tracer;
 /// A part that came to a stage.
 #[derive(Clone, Copy)]
 struct Advance {
-    /// It was the first one, or the task has one only.
+    /// The part was the first one, or the task has only one part.
     is_first: bool,
-    /// It was the last one, or the task has one only.
+    /// The part was the last one, or the task has only one part.
     is_last: bool,
 }
 

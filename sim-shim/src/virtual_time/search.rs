@@ -24,7 +24,7 @@ struct Branch {
 /// What is known of a state.
 #[derive(Clone, Copy, Debug)]
 enum StateStatus {
-    /// It is on the path.
+    /// The state is on the current path.
     UnderWay,
     /// The state was searched; this many orders continue from it.
     Done(u128),

@@ -11,13 +11,13 @@ use super::port::VirtualPort;
 /// What is wrong with the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// Nothing.
+    /// The core makes no mistake.
     Nothing,
     /// It reports a task before its kernel has run: what the kernel writes is not visible with the report.
     ReportsFirst,
     /// It takes the newer of two dispatches, and regards both as done.
     TakesTheNewer,
-    /// It runs each kernel twice.
+    /// The core runs each kernel twice.
     RunsTwice,
     /// It reports without having run the kernel.
     Skips,

@@ -51,7 +51,7 @@ impl GroupMember {
         self.of.net.reduced(self.of.rank, kernel);
     }
 
-    /// It may go on before this moment.
+    /// The time up to which the machine may run on.
     #[inline]
     pub(in crate::virtual_time) const fn horizon_ns(&self) -> u64 {
         self.horizon_ns

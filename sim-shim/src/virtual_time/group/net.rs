@@ -117,7 +117,7 @@ const NEVER: u64 = u64::MAX;
 /// What a machine may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::virtual_time) struct Leave {
-    /// It may go on before this.
+    /// The time up to which the machine may run on.
     pub(in crate::virtual_time) horizon_ns: u64,
     /// When the first effect comes to it.
     pub(in crate::virtual_time) effect_ns: u64,

@@ -135,7 +135,7 @@ impl Scenario {
 /// Whether scenarios have trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Troubles {
-    /// Nothing goes wrong.
+    /// No trouble is injected.
     None,
     /// In two out of three something does.
     Some,
