@@ -48,7 +48,7 @@ pub trait FanoutPolicy: 'static {
 pub enum RoomInLine {
     /// This slot, which is the number of consumers so far.
     Slot(u32),
-    /// None: the next one goes to a chunk.
+    /// The line is full: the next consumer goes to a chunk.
     Full,
     /// The fanout is closed.
     Closed,

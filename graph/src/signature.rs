@@ -193,7 +193,7 @@ pub trait Arguments {
 /// Why a kernel does not take a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// It runs on cores of another kind.
+    /// The kernel runs on cores of another kind.
     Kind(CoreKind),
     /// It takes another number of arguments.
     Count(usize),

@@ -42,7 +42,7 @@ const INLINE: u32 = INLINE_CONSUMERS as u32;
 /// What a core that has finished a task could run next, of what is ready by that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NextTask {
-    /// Nothing that is wanted.
+    /// There is no task of a wanted kind.
     Nothing,
     /// This task, of this kind, which is in no queue.
     Ready(u32, CoreKind),

@@ -56,7 +56,7 @@ enum PlainAction {
     SecondToBusy,
     /// The own tasks go to the shared queue.
     Share,
-    /// Nothing.
+    /// No action.
     Nothing,
 }
 

@@ -9,7 +9,7 @@ use super::values::Vars;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Runs,
-    /// It waits for a token of this channel.
+    /// The process waits for a token of this channel.
     Takes(u8),
     /// It waits until there is room in a channel, or the receiver is there.
     Sends,

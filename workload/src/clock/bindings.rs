@@ -43,7 +43,7 @@ impl std::fmt::Debug for Bindings<'_> {
 }
 
 impl<'a> Bindings<'a> {
-    /// Nothing.
+    /// An empty set of bindings.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -13,9 +13,9 @@ use super::walk::{Event, Walker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Runs,
-    /// It waits for a token.
+    /// The process waits for a token.
     Consumes(usize),
-    /// It waits for room, or for the receiver.
+    /// The process waits for room, or for the receiver.
     Sends(usize),
     Done,
 }

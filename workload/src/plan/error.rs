@@ -8,7 +8,7 @@ pub enum PlanError {
         "Workload {0} is a pipeline, whose processes order its tasks. Leave streams, batches, priorities and start thresholds out of its schedule."
     )]
     Pipeline(String),
-    /// It has more of something than a plan holds.
+    /// The workload has more parts of one kind than a plan can hold.
     #[error(
         "Workload {workload} has {found} {what}, and a plan holds {limit}. Take less, or make two workloads of it."
     )]

@@ -88,7 +88,7 @@ impl Process {
 /// A node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TreeNode {
-    /// Nothing.
+    /// A node without content.
     Empty,
     /// The body for each element of an axis, in no order.
     ParallelFor(Loop, Box<Self>),

@@ -78,7 +78,7 @@ pub(crate) struct Capture {
 /// How far a capture is.
 enum State {
     Active(Captured),
-    /// It can only be ended; why.
+    /// The capture is invalid and can only be ended. The text says why.
     Invalid(&'static str),
     Over,
 }
@@ -161,7 +161,7 @@ impl Capture {
         }
     }
 
-    /// It can only be ended from now on.
+    /// Invalidates the capture: from now on it can only be ended.
     pub(crate) fn invalidate(&self, why: &'static str) {
         let mut state = self.lock();
         if matches!(&*state, State::Active(_)) {

@@ -68,7 +68,7 @@ pub(crate) struct Event {
 
 /// The event was never recorded.
 const NEVER: u8 = 0;
-/// It was recorded, and not reset since.
+/// The event was recorded, and was not reset since.
 const RECORDED: u8 = 1;
 /// The event was reset after its last record.
 const RESET: u8 = 2;
