@@ -13,7 +13,6 @@ pub mod proto;
 mod run;
 mod tensor;
 
-pub(crate) use build::has_large_extents;
 pub use build::{Built, Given, operator_types};
 pub use error::{ModelError, Problem};
 pub use model::{Extent, Model, ModelInput, NEWEST_VERSION, parse_shape};

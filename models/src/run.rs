@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pto_host::Session;
+use pto_host::{Kernel, Session};
 use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher};
 use pto_host::workloads::program::TensorLayout;
-use pto_operators::{LowerOptions, Lowered, STATUS, Status, Tensor, TensorType, ValueId};
+use pto_operators::{LowerOptions, Lowered, OperatorKernel, STATUS, Status, Tensor, TensorType, ValueId};
 
 use crate::build::Built;
 use crate::error::ModelError;
@@ -109,8 +109,10 @@ impl Runner {
     /// # Errors
     /// `Device`: the device has no room for it.
     pub fn load(&self, built: &Built, lowered: Lowered) -> Result<LoadedModel, ModelError> {
-        let kernels = pto_native::program::kernels(&lowered.program)
-            .map_err(|failure| ModelError::Lower(failure.message))?;
+        let operators = pto_operators::kernels(&lowered.program)
+            .map_err(|error| ModelError::Lower(error.to_string()))?;
+        let kernel = |found: OperatorKernel| Kernel::from_fn(found.name, found.kind, found.entry);
+        let kernels = operators.into_iter().map(kernel).collect();
         let nodes = built.graph.nodes().iter().map(|node| node.name.clone()).collect();
         let (inputs, outputs) = (lowered.inputs, lowered.outputs);
         let program = self.stitcher.load_with(lowered.program, kernels).map_err(device)?;

@@ -71,7 +71,7 @@ pub fn tensor_of(proto: TensorProto, folder: Option<&Path>) -> Result<Tensor, St
     };
     let shape = proto.dims.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
     let ty = TensorType::new(dtype, &shape);
-    if ty.bytes() > MAX_BYTES || crate::has_large_extents(&shape) {
+    if ty.bytes() > MAX_BYTES || crate::tensor::has_large_extents(&shape) {
         return Err(format!("{ty} has more bytes than the {MAX_BYTES} that a tensor may have"));
     }
     let bytes = if proto.data_location == 1 {
@@ -209,4 +209,16 @@ fn inside(folder: &Path, location: &str) -> Result<PathBuf, String> {
         return Ok(path);
     };
     if real.starts_with(home) { Ok(path) } else { Err(refused()) }
+}
+
+/// The product of all extents that are not 0, at most: no part of it leaves 64 bits.
+const MAX_EXTENTS: usize = 1 << 45;
+
+/// Whether extents are too large to be multiplied, even if one of them is 0.
+pub(crate) fn has_large_extents(shape: &[usize]) -> bool {
+    let product = shape
+        .iter()
+        .filter(|extent| **extent > 0)
+        .try_fold(1_usize, |product, extent| product.checked_mul(*extent));
+    product.is_none_or(|product| product > MAX_EXTENTS)
 }

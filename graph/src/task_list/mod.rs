@@ -15,6 +15,7 @@
 //! ```
 //! Nothing in it is trusted: what does not fit is a fault of the builder.
 
+mod role;
 #[cfg(feature = "alloc")]
 mod write;
 
@@ -33,19 +34,12 @@ use crate::stream::StreamBuilder;
 use crate::tensor::{RawView, TensorView};
 use crate::tensor_task::{Arg, TensorTask};
 
+pub use role::{IN, IN_OUT, OUT, WORD};
 #[cfg(feature = "alloc")]
 pub use write::{ListedArg, ListedTask, in_order, words};
 
 /// Words in front of the ids.
 pub const HEAD: u32 = 1;
-/// An argument that is a word.
-pub const WORD: u8 = 0;
-/// An argument that is a view, which the task reads.
-pub const IN: u8 = 1;
-/// An argument that is a view, which the task writes.
-pub const OUT: u8 = 2;
-/// An argument that is a view, which the task reads and writes.
-pub const IN_OUT: u8 = 3;
 /// Views that a task has at most, without that of its predicate.
 pub const MAX_VIEWS: usize = 16;
 /// The number of kernels that are read in addition to the task's own kernel; the runtime checks which of them it supports.

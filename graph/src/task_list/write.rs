@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use pto_abi::ids::FuncId;
 
-use super::{IN, IN_OUT, OUT, WORD};
+use super::role::{IN, IN_OUT, OUT, WORD};
 use crate::owned::{OwnedArg, OwnedTask};
 use crate::tensor::TensorView;
 

@@ -4,8 +4,8 @@ use pto_operators::{
     Activation, Binary, DType, Operator, PadMode, Reduction, Tensor, Unary, ValueId,
 };
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, stop};
 use crate::tensor::dtype_of;
 
 /// (batch, sequence, heads x size) as (batch, heads, sequence, size).

@@ -5,8 +5,40 @@ use std::collections::BTreeSet;
 
 use pto_operators::ValueId;
 
-use super::{Slot, Stop};
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, attribute_type};
+
+/// What a name of the model stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Slot {
+    /// A tensor.
+    Value(ValueId),
+    /// A sequence of tensors.
+    Sequence(Vec<ValueId>),
+    /// An optional value that is not there.
+    Nothing,
+    /// What a node gives that could not be translated.
+    Failed,
+}
+
+/// Why a node is not translated.
+#[derive(Clone, Debug)]
+pub(super) enum Stop {
+    /// It cannot be.
+    Reason(String),
+    /// The values of these inputs decide a shape.
+    Needs(BTreeSet<String>),
+    /// A node in front of it failed.
+    Failed,
+}
+
+impl From<pto_operators::OperatorError> for Stop {
+    fn from(error: pto_operators::OperatorError) -> Self {
+        Self::Reason(error.to_string())
+    }
+}
+
+/// What comes of an attempt.
+pub(super) type Step<T> = Result<T, Stop>;
 
 /// A node, with what its inputs are.
 pub(super) struct Call<'m> {
@@ -18,10 +50,8 @@ pub(super) struct Call<'m> {
     seen: RefCell<BTreeSet<&'static str>>,
 }
 
-type Found<T> = Result<T, Stop>;
-
 /// An error of a node.
-pub(super) fn stop<T>(reason: impl Into<String>) -> Found<T> {
+pub(super) fn stop<T>(reason: impl Into<String>) -> Step<T> {
     Err(Stop::Reason(reason.into()))
 }
 
@@ -41,7 +71,7 @@ impl<'m> Call<'m> {
     }
 
     /// Refuses attributes that nothing has looked at.
-    pub(super) fn check_attributes(&self) -> Found<()> {
+    pub(super) fn check_attributes(&self) -> Step<()> {
         let seen = self.seen.borrow();
         match self.proto.attribute.iter().find(|one| !seen.contains(one.name.as_str())) {
             None => Ok(()),
@@ -49,7 +79,7 @@ impl<'m> Call<'m> {
         }
     }
 
-    fn attribute(&self, name: &'static str, kind: i32) -> Found<Option<&'m AttributeProto>> {
+    fn attribute(&self, name: &'static str, kind: i32) -> Step<Option<&'m AttributeProto>> {
         self.seen.borrow_mut().insert(name);
         let Some(found) = self.proto.attribute.iter().find(|one| one.name == name) else {
             return Ok(None);
@@ -74,20 +104,20 @@ impl<'m> Call<'m> {
         self.seen.borrow_mut().extend(names);
     }
 
-    pub(super) fn optional_int(&self, name: &'static str) -> Found<Option<i64>> {
+    pub(super) fn optional_int(&self, name: &'static str) -> Step<Option<i64>> {
         Ok(self.attribute(name, attribute_type::INT)?.map(|found| found.i))
     }
 
-    pub(super) fn int(&self, name: &'static str, default: i64) -> Found<i64> {
+    pub(super) fn int(&self, name: &'static str, default: i64) -> Step<i64> {
         Ok(self.optional_int(name)?.unwrap_or(default))
     }
 
-    pub(super) fn required_int(&self, name: &'static str) -> Found<i64> {
+    pub(super) fn required_int(&self, name: &'static str) -> Step<i64> {
         self.optional_int(name)?.ok_or_else(|| Stop::Reason(format!("attribute {name} is missing")))
     }
 
     /// An attribute that is a number from 0 on.
-    pub(super) fn count(&self, name: &'static str, default: usize) -> Found<usize> {
+    pub(super) fn count(&self, name: &'static str, default: usize) -> Step<usize> {
         match self.optional_int(name)? {
             None => Ok(default),
             Some(value) => usize::try_from(value).map_err(|_| {
@@ -97,7 +127,7 @@ impl<'m> Call<'m> {
     }
 
     /// An attribute that is 0 or 1.
-    pub(super) fn flag(&self, name: &'static str, default: bool) -> Found<bool> {
+    pub(super) fn flag(&self, name: &'static str, default: bool) -> Step<bool> {
         match self.optional_int(name)? {
             None => Ok(default),
             Some(0) => Ok(false),
@@ -106,36 +136,36 @@ impl<'m> Call<'m> {
         }
     }
 
-    pub(super) fn optional_float(&self, name: &'static str) -> Found<Option<f64>> {
+    pub(super) fn optional_float(&self, name: &'static str) -> Step<Option<f64>> {
         Ok(self.attribute(name, attribute_type::FLOAT)?.map(|found| f64::from(found.f)))
     }
 
-    pub(super) fn float(&self, name: &'static str, default: f32) -> Found<f64> {
+    pub(super) fn float(&self, name: &'static str, default: f32) -> Step<f64> {
         Ok(self.optional_float(name)?.unwrap_or(f64::from(default)))
     }
 
-    pub(super) fn optional_text(&self, name: &'static str) -> Found<Option<String>> {
+    pub(super) fn optional_text(&self, name: &'static str) -> Step<Option<String>> {
         let found = self.attribute(name, attribute_type::STRING)?;
         Ok(found.map(|found| String::from_utf8_lossy(&found.s).into_owned()))
     }
 
-    pub(super) fn text(&self, name: &'static str, default: &str) -> Found<String> {
+    pub(super) fn text(&self, name: &'static str, default: &str) -> Step<String> {
         Ok(self.optional_text(name)?.unwrap_or_else(|| default.to_owned()))
     }
 
-    pub(super) fn texts(&self, name: &'static str) -> Found<Option<Vec<String>>> {
+    pub(super) fn texts(&self, name: &'static str) -> Step<Option<Vec<String>>> {
         let found = self.attribute(name, attribute_type::STRINGS)?;
         Ok(found.map(|found| {
             found.strings.iter().map(|one| String::from_utf8_lossy(one).into_owned()).collect()
         }))
     }
 
-    pub(super) fn ints(&self, name: &'static str) -> Found<Option<Vec<i64>>> {
+    pub(super) fn ints(&self, name: &'static str) -> Step<Option<Vec<i64>>> {
         Ok(self.attribute(name, attribute_type::INTS)?.map(|found| found.ints.clone()))
     }
 
     /// An attribute of numbers from 0 on; empty, where it is not there.
-    pub(super) fn counts(&self, name: &'static str) -> Found<Vec<usize>> {
+    pub(super) fn counts(&self, name: &'static str) -> Step<Vec<usize>> {
         let ints = self.ints(name)?.unwrap_or_default();
         let count = |value: i64| {
             usize::try_from(value).map_err(|_| {
@@ -145,22 +175,22 @@ impl<'m> Call<'m> {
         ints.into_iter().map(count).collect()
     }
 
-    pub(super) fn floats(&self, name: &'static str) -> Found<Option<Vec<f64>>> {
+    pub(super) fn floats(&self, name: &'static str) -> Step<Option<Vec<f64>>> {
         let found = self.attribute(name, attribute_type::FLOATS)?;
         Ok(found.map(|found| found.floats.iter().map(|one| f64::from(*one)).collect()))
     }
 
-    pub(super) fn tensor(&self, name: &'static str) -> Found<Option<TensorProto>> {
+    pub(super) fn tensor(&self, name: &'static str) -> Step<Option<TensorProto>> {
         Ok(self.attribute(name, attribute_type::TENSOR)?.and_then(|found| found.t.clone()))
     }
 
-    pub(super) fn graph(&self, name: &'static str) -> Found<&'m GraphProto> {
+    pub(super) fn graph(&self, name: &'static str) -> Step<&'m GraphProto> {
         let found = self.attribute(name, attribute_type::GRAPH)?.and_then(|found| found.g.as_ref());
         found.ok_or_else(|| Stop::Reason(format!("attribute {name} is missing")))
     }
 
     /// An input that may be missing.
-    pub(super) fn optional(&self, at: usize) -> Found<Option<ValueId>> {
+    pub(super) fn optional(&self, at: usize) -> Step<Option<ValueId>> {
         match self.inputs.get(at) {
             None | Some(None) | Some(Some(Slot::Nothing)) => Ok(None),
             Some(Some(Slot::Value(value))) => Ok(Some(*value)),
@@ -172,12 +202,12 @@ impl<'m> Call<'m> {
     }
 
     /// An input.
-    pub(super) fn input(&self, at: usize) -> Found<ValueId> {
+    pub(super) fn input(&self, at: usize) -> Step<ValueId> {
         self.optional(at)?.ok_or_else(|| Stop::Reason(format!("input {at} is missing")))
     }
 
     /// An input that is a sequence.
-    pub(super) fn sequence(&self, at: usize) -> Found<Vec<ValueId>> {
+    pub(super) fn sequence(&self, at: usize) -> Step<Vec<ValueId>> {
         match self.inputs.get(at) {
             Some(Some(Slot::Sequence(values))) => Ok(values.clone()),
             Some(Some(Slot::Failed)) => Err(Stop::Failed),
@@ -186,7 +216,7 @@ impl<'m> Call<'m> {
     }
 
     /// All inputs.
-    pub(super) fn all(&self) -> Found<Vec<ValueId>> {
+    pub(super) fn all(&self) -> Step<Vec<ValueId>> {
         (0..self.inputs.len()).map(|at| self.input(at)).collect()
     }
 }

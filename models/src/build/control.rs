@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use pto_operators::{Operator, Tensor, ValueId};
 
-use super::call::{Call, stop};
-use super::{Builder, MAX_TURNS, Slot, Step, Stop, one};
+use super::builder::{Builder, MAX_TURNS, one};
+use super::call::{Call, Slot, Step, Stop, stop};
 use crate::proto::GraphProto;
 
 /// Translates a branch in a scope of its own; what its outputs stand for.

@@ -4,8 +4,8 @@ use pto_operators::{
     Activation, Binary, DType, Nary, Operator, PadMode, Reduction, Unary, ValueId,
 };
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, scalar_of, several};
+use super::builder::{Builder, one, scalar_of, several};
+use super::call::{Call, Slot, Step, stop};
 use crate::tensor::dtype_of;
 
 pub(super) fn unary(b: &mut Builder<'_>, c: &Call<'_>, unary: Unary) -> Step<Vec<Slot>> {

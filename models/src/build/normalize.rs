@@ -2,8 +2,8 @@
 
 use pto_operators::{DType, Epilogue, Operator, Reduction, ValueId};
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, stop};
 
 pub(super) fn batch(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     c.ignore(&["momentum", "consumed_inputs", "is_test"]);

@@ -2,8 +2,8 @@
 
 use pto_operators::{Activation, Binary, DType, Epilogue, Operator, Reduction, Unary, ValueId};
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, stop};
 use crate::tensor::dtype_of;
 
 /// The least and the largest number of an integer type of 8 or 16 bits.

@@ -2,8 +2,8 @@
 
 use pto_operators::{Activation, Binary, DType, Operator, Unary, ValueId};
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, several};
+use super::builder::{Builder, several};
+use super::call::{Call, Slot, Step, stop};
 
 /// Which layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,12 +155,15 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
     several(if kind == Kind::Lstm { vec![y, h, cell] } else { vec![y, h] })
 }
 
+/// The name of an activation, its alpha and its beta.
+type NamedActivation = (String, Option<f64>, Option<f64>);
+
 /// The activations of all directions, with their numbers.
 fn activations(
     c: &Call<'_>,
     kind: Kind,
     directions: usize,
-) -> Step<Vec<(String, Option<f64>, Option<f64>)>> {
+) -> Step<Vec<NamedActivation>> {
     let usual = || {
         (0..directions)
             .flat_map(|_| kind.activations().iter().map(|name| (*name).to_owned()))

@@ -2,8 +2,8 @@
 
 use pto_operators::{DType, Operator, Reduction, Unary, ValueId};
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, stop};
 
 /// A reduction; from version `from` on its axes are an input.
 pub(super) fn reduce(

@@ -2,8 +2,8 @@
 
 use pto_operators::{DType, DepthOrder, Operator, ScatterReduction, Tensor, TensorType, ValueId};
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, Stop, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, Stop, stop};
 use crate::tensor::tensor_of;
 
 pub(super) fn reshape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
@@ -104,7 +104,7 @@ pub(super) fn split(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
             if parts > 65_536 {
                 return stop(format!("{parts} parts are too many"));
             }
-            if c.version < 18 && extent % parts != 0 {
+            if c.version < 18 && !extent.is_multiple_of(parts) {
                 return stop(format!("{extent} elements are no {parts} equal parts"));
             }
             let size = extent.div_ceil(parts);

@@ -4,8 +4,8 @@ use std::f64::consts::PI;
 
 use pto_operators::{Activation, DType, Epilogue, Operator, Padding, Unary, ValueId, Window};
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, stop};
 use crate::tensor::dtype_of;
 
 /// A window of so many elements; `of` gives the element at a phase from 0 to 2 pi.

@@ -2,16 +2,12 @@
 
 use pto_operators::{Binary, Nary, Operator, Pooling, Reduction, Unary};
 
-use super::call::Call;
+use super::builder::Translator;
 use super::recurrent::Kind;
 use super::{
-    Builder, Slot, Step, attention, control, elementwise, normalize, quantize, recurrent, reduce,
-    shapes, signal, windows,
+    attention, control, elementwise, normalize, quantize, recurrent, reduce, shapes, signal,
+    windows,
 };
-
-/// Translates a node of one type.
-pub(super) type Translator =
-    for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<Slot>>;
 
 /// What translates nodes of this type; `None`: nothing does.
 pub(super) fn find(op_type: &str) -> Option<Translator> {

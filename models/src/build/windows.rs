@@ -5,8 +5,8 @@ use pto_operators::{
     Resize, ResizeTarget, Window,
 };
 
-use super::call::{Call, stop};
-use super::{Builder, Slot, Step, one, several};
+use super::builder::{Builder, one, several};
+use super::call::{Call, Slot, Step, stop};
 
 /// The window that attributes describe.
 pub(super) fn window(c: &Call<'_>, dilations: bool) -> Step<Window> {

@@ -11,7 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
     ("pto-operators", &["pto-abi", "pto-aicore-kernels", "pto-workload", "pto-host~"]),
-    ("pto-models", &["pto-host", "pto-native", "pto-operators"]),
+    ("pto-models", &["pto-host", "pto-operators"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-host"]),

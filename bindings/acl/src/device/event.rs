@@ -306,7 +306,7 @@ impl Event {
     pub(crate) fn is_complete(&self) -> Answer<bool> {
         self.check_uncaptured()?;
         if let Some(words) = &self.words {
-            // Acquire: pairs with the addition in `record_in`, and with the Release store in `Word::write`.
+            // Acquire: pairs with the addition in `record_in`, and with the Release store in `WordRef::write`.
             let [asked, done] = [0, 1].map(|index| words.at(index).cell().load(Ordering::Acquire));
             return Ok(asked_for(done >= asked));
         }

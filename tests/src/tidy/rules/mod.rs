@@ -30,6 +30,7 @@ const ATOMIC_CRATES: &[&str] = &["abi/", "aicpu-fw/", "aicore-kernels/", "sim-sh
 /// Where `unsafe` may stand. Tests of `abi` and of the firmware, which forbids it, make arenas of ordinary memory.
 const UNSAFE_PLACES: &[&str] = &[
     "abi/src/gm.rs",
+    "operators/src/kernel/",
     // Which structures are made of atomics only.
     "abi/src/live.rs",
     "abi/tests/",

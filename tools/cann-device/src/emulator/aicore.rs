@@ -159,7 +159,7 @@ impl Running {
         let Some(line) = self.cache.write_back(address) else { return };
         let bytes = line.as_chunks::<8>().0;
         for (to, bytes) in self.words(line_of(address)).into_iter().flatten().zip(bytes) {
-            // Release: pairs with the Acquire loads of the firmware, which look at single words of the line.
+            // Release: pairs with the Acquire loads in `Handshake::answer`, and with those of the other words of a line that the firmware reads.
             to.store(u64::from_le_bytes(*bytes), Ordering::Release);
         }
     }
@@ -168,7 +168,7 @@ impl Running {
 fn read(words: &[AtomicU64]) -> Line {
     let mut line = [0; LINE as usize];
     for (to, word) in line.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        // Acquire: pairs with the Release stores of the firmware.
+        // Acquire: pairs with the Release stores in `Handshake::greet`, and with those of the other words that the firmware writes.
         *to = word.load(Ordering::Acquire).to_le_bytes();
     }
     line
