@@ -135,7 +135,7 @@ fn every_folder_has_the_name_of_its_crate() {
         let folder = folder.strip_prefix(&root).expect("below the workspace's folder");
         if !rooms::is_called_like(folder.as_str(), &package.name) {
             let message = format!("it holds {}: call both alike", package.name);
-            findings.push(Finding { place: folder.to_string(), message });
+            findings.push(Finding { location: folder.to_string(), message });
         }
     }
     assert_tidy(&findings);
@@ -176,11 +176,11 @@ fn what_comes_from_others_may_be_used() {
 fn the_python_package_is_built_from_what_the_tests_have_compiled() {
     let tree = |packages: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
-        let told = cargo.args(features::TREE).args(packages).current_dir(root()).output();
-        let told = told.expect("cargo can be started");
-        let errors = String::from_utf8_lossy(&told.stderr);
-        assert!(told.status.success(), "{cargo:?}: {}\n{errors}", told.status);
-        String::from_utf8_lossy(&told.stdout).into_owned()
+        let output = cargo.args(features::TREE).args(packages).current_dir(root()).output();
+        let output = output.expect("cargo can be started");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{cargo:?}: {}\n{errors}", output.status);
+        String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let workspace = tree(&["--workspace", "--edges", "normal,dev"]);
     let alone = tree(&["--package", "pto-python", "--edges", "normal"]);

@@ -89,7 +89,7 @@ argument! {
     In {
         () GmAddr => u64: |at| at.0;
         ('a) &'a TensorView<'a> => Arg<'a>: |view| Arg::In(view);
-        ('a) InPlace<'a> => Arg<'a>: |place| Arg::InOut(place.0);
+        ('a) InPlace<'a> => Arg<'a>: |view| Arg::InOut(view.0);
     }
 }
 
@@ -98,7 +98,7 @@ argument! {
     Out {
         () GmAddr => u64: |at| at.0;
         ('a) &'a TensorView<'a> => Arg<'a>: |view| Arg::Out(view);
-        ('a) InPlace<'a> => Arg<'a>: |place| Arg::NoDep(place.0);
+        ('a) InPlace<'a> => Arg<'a>: |view| Arg::NoDep(view.0);
     }
 }
 
@@ -107,7 +107,7 @@ argument! {
     InOut {
         () GmAddr => u64: |at| at.0;
         ('a) &'a TensorView<'a> => Arg<'a>: |view| Arg::InOut(view);
-        ('a) InPlace<'a> => Arg<'a>: |place| Arg::InOut(place.0);
+        ('a) InPlace<'a> => Arg<'a>: |view| Arg::InOut(view.0);
     }
 }
 

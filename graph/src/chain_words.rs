@@ -152,9 +152,9 @@ mod tests {
         while let Some(kernel) = reader.next(&mut own) {
             kernels.push((kernel.number, kernel.func_id, own[0]));
         }
-        let mut told = [0; MAX_CHAIN_ARGS];
+        let mut words = [0; MAX_CHAIN_ARGS];
         let turns = (0..).zip(chain.turns()).map(|(number, (link, turn))| {
-            let task = link.task_at(turn, &mut told);
+            let task = link.task_at(turn, &mut words);
             (number, task.func_id.0, task.args[0])
         });
         assert_eq!(kernels, turns.collect::<Vec<_>>());

@@ -515,8 +515,8 @@ mod tests {
         assert_eq!(last, [BASE + 48, 18, BASE + 4 * 64]);
         let far = link.times(6).views(0).next().unwrap();
         assert_eq!(far.defect(), None, "the next rows: within the tensor");
-        let behind = link.times(9).views(2).next().unwrap();
-        assert_eq!(behind.defect(), Some(ViewDefect::Range), "before its first row");
+        let outside = link.times(9).views(2).next().unwrap();
+        assert_eq!(outside.defect(), Some(ViewDefect::Range), "before its first row");
     }
 
     #[test]

@@ -136,7 +136,7 @@ pub struct Signature<'k> {
 
 /// The argument that is given where a kernel wants an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ArgumentMemory {
     /// Nothing that a kernel may touch.
     Nowhere,
     /// This byte of memory that has so many bytes.
@@ -159,7 +159,7 @@ pub trait Arguments {
     }
 
     /// What argument `at` is the address of.
-    fn place(&self, at: usize) -> Place;
+    fn memory_of(&self, at: usize) -> ArgumentMemory;
 
     /// Whether argument `at` is a view, and no word.
     fn is_view(&self, at: usize) -> bool {
@@ -181,13 +181,13 @@ pub trait Arguments {
     ///
     /// # Errors
     /// Those of `to`.
-    fn tell_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
+    fn describe_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     /// Writes the name of the memory that argument `at` is an address of.
     ///
     /// # Errors
     /// Those of `to`.
-    fn tell_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
+    fn describe_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
 /// Why a kernel does not take a call.
@@ -273,7 +273,9 @@ fn check_memory(footprint: &Footprint, at: usize, call: &impl Arguments) -> Resu
     if needed == Some(0) {
         return Ok(());
     }
-    let Place::Memory { offset, bytes } = call.place(at) else { return Err(Defect::Nowhere(at)) };
+    let ArgumentMemory::Memory { offset, bytes } = call.memory_of(at) else {
+        return Err(Defect::Nowhere(at));
+    };
     if !call.has_sizes() {
         return Ok(());
     }
@@ -292,7 +294,7 @@ fn check_memory(footprint: &Footprint, at: usize, call: &impl Arguments) -> Resu
 impl Defect {
     /// The defect as a text that follows the name of the task.
     #[must_use]
-    pub const fn tell<'d>(
+    pub const fn describe<'d>(
         self,
         kernel: &'d Signature<'d>,
         call: &'d dyn Arguments,
@@ -300,9 +302,9 @@ impl Defect {
         Telling { defect: self, kernel, call: Some(call) }
     }
 
-    /// As [`Defect::tell`], of a defect that [`Signature::check_form`] found.
+    /// As [`Defect::describe`], of a defect that [`Signature::check_form`] found.
     #[must_use]
-    pub const fn tell_form<'d>(self, kernel: &'d Signature<'d>) -> impl fmt::Display + 'd {
+    pub const fn describe_form<'d>(self, kernel: &'d Signature<'d>) -> impl fmt::Display + 'd {
         Telling { defect: self, kernel, call: None }
     }
 }
@@ -322,7 +324,7 @@ impl fmt::Display for Telling<'_> {
             write!(f, "{name}: argument {at}, {}, ", args.get(at).copied().unwrap_or("unnamed"))
         };
         let memory = |f: &mut fmt::Formatter<'_>, at: usize| match self.call {
-            Some(call) => call.tell_memory(at, f),
+            Some(call) => call.describe_memory(at, f),
             None => f.write_str("its memory"),
         };
         match self.defect {
@@ -344,7 +346,7 @@ impl fmt::Display for Telling<'_> {
             Defect::Nowhere(at) => {
                 argument(f, at)?;
                 f.write_str("is an address, and ")?;
-                self.call.map_or(Ok(()), |call| call.tell_nowhere(at, f))
+                self.call.map_or(Ok(()), |call| call.describe_nowhere(at, f))
             }
             Defect::View(at) => {
                 argument(f, at)?;
@@ -357,8 +359,8 @@ impl fmt::Display for Telling<'_> {
                     None => f.write_str("reaches to byte more than 2^64 of ")?,
                 }
                 memory(f, at)?;
-                let bytes = match self.call.map(|call| call.place(at)) {
-                    Some(Place::Memory { bytes, .. }) => bytes,
+                let bytes = match self.call.map(|call| call.memory_of(at)) {
+                    Some(ArgumentMemory::Memory { bytes, .. }) => bytes,
                     _ => 0,
                 };
                 write!(f, ", which has {bytes}; check the sizes that the task gives")

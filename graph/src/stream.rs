@@ -350,8 +350,8 @@ pub fn submit_tensor_range_one_by_one<G: StreamBuilder + ?Sized>(
             *view = range.view_at(arg, index).unwrap_or_default();
         }
         let mut args = [Arg::Scalar(0); MAX_CHAIN_ARGS];
-        for (arg, (place, view)) in args.iter_mut().zip(&views).enumerate().take(count) {
-            *place = range.arg_at(arg, index, view);
+        for (arg, (slot, view)) in args.iter_mut().zip(&views).enumerate().take(count) {
+            *slot = range.arg_at(arg, index, view);
         }
         let args = args.get(..count).unwrap_or(&[]);
         *id = stream.submit_tensors(&TensorTask { args, ..*range.task() })?;

@@ -63,9 +63,9 @@ impl GraphParts {
             let mut next = starts.clone();
             let mut ordered = vec![0; consumers.len()];
             for (&producer, &consumer) in self.producers.iter().zip(consumers) {
-                let place = &mut next[consumer as usize];
-                ordered[*place] = producer;
-                *place += 1;
+                let end = &mut next[consumer as usize];
+                ordered[*end] = producer;
+                *end += 1;
             }
             self.producers = ordered;
         }

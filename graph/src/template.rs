@@ -45,11 +45,11 @@ const MAX_WORDS: usize = MAX_ARGS;
 const MAX_LINKS: usize = 16;
 /// Variations of all its links, at most.
 const MAX_VARIATIONS: usize = 32;
-/// The word at which the arguments of a link begin, after its code and its shape.
+/// Where the arguments of a link begin, after its code and its shape.
 const ARGUMENTS: usize = link_words(0, 0, 0);
 
-/// A chain whose words are prepared. [`GraphBuilder::fill_template`](crate::GraphBuilder::fill_template) puts them there, and its arguments
-/// can be set before each submission. It has room for a kilobyte of words, so that it is filled in place.
+/// A chain whose words stand ready. [`GraphBuilder::fill_template`](crate::GraphBuilder::fill_template) puts them there, and its arguments can be set before
+/// each submission. It has room for a kilobyte of words, so that it is filled where it is.
 #[derive(Debug)]
 pub struct ChainTemplate {
     /// Written by the writer of all chains, which writes where cores may read.
@@ -136,9 +136,9 @@ impl ChainTemplate {
         let too_large = NotFilled::Chain(Fault::BUILD_TEMPLATE_LIMIT);
         let (mut end, mut variations, mut kernels) = (header_words(), 0, 0);
         for link in chain.links() {
-            let place = u8::try_from(end).ok().zip(u8::try_from(link.arg_count()).ok());
-            let place = place.filter(|_| !link.is_on_tensors());
-            place.and_then(|place| self.links.push(place).ok()).ok_or(too_large)?;
+            let slot = u8::try_from(end).ok().zip(u8::try_from(link.arg_count()).ok());
+            let slot = slot.filter(|_| !link.is_on_tensors());
+            slot.and_then(|slot| self.links.push(slot).ok()).ok_or(too_large)?;
             end += link.word_count();
             variations += link.variations().len();
             kernels += link.count();
@@ -163,7 +163,7 @@ impl ChainTemplate {
     /// `BUILD_CHAIN_VARIES`: there is no such argument.
     #[inline]
     pub fn set(&mut self, link: usize, arg: usize, word: u64) -> Result<(), Fault> {
-        self.place(link, arg)?.store(word, Relaxed);
+        self.slot(link, arg)?.store(word, Relaxed);
         Ok(())
     }
 
@@ -173,17 +173,17 @@ impl ChainTemplate {
     /// Those of [`set`](Self::set).
     #[inline]
     pub fn advance(&mut self, link: usize, arg: usize, by: i64) -> Result<(), Fault> {
-        let place = self.place(link, arg)?;
-        place.store(place.load(Relaxed).wrapping_add_signed(by), Relaxed);
+        let slot = self.slot(link, arg)?;
+        slot.store(slot.load(Relaxed).wrapping_add_signed(by), Relaxed);
         Ok(())
     }
 
     #[inline]
-    fn place(&self, link: usize, arg: usize) -> Result<&AtomicU64, Fault> {
+    fn slot(&self, link: usize, arg: usize) -> Result<&AtomicU64, Fault> {
         let found = self.links.get(link).filter(|(_, args)| arg < usize::from(*args));
         let (begin, _) = found.ok_or(Fault::BUILD_CHAIN_VARIES)?;
-        let place = self.words.get(usize::from(*begin) + ARGUMENTS + arg);
-        place.ok_or(Fault::BUILD_CHAIN_VARIES)
+        let slot = self.words.get(usize::from(*begin) + ARGUMENTS + arg);
+        slot.ok_or(Fault::BUILD_CHAIN_VARIES)
     }
 
     /// Whether it holds a chain.

@@ -30,7 +30,7 @@ pub enum Arg<'a> {
     NoDep(&'a TensorView<'a>),
     /// A word.
     Scalar(u64),
-    /// In a recording: the word that a replay binds in this place.
+    /// In a recording: the word that a replay binds at this index.
     BoundScalar(u32),
 }
 

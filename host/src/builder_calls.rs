@@ -416,7 +416,7 @@ fn other_kind(func_id: FuncId, own: CoreKind, kind: CoreKind) -> String {
     let name = format!("the kernel of func id {}", func_id.0);
     let signature = Signature::own(&name, own, None);
     let defect = signature.check_form(kind, 0).err();
-    defect.map(|defect| defect.tell_form(&signature).to_string()).unwrap_or_default()
+    defect.map(|defect| defect.describe_form(&signature).to_string()).unwrap_or_default()
 }
 
 fn given(arg: &Arg<'_>) -> ArgumentValue {

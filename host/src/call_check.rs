@@ -10,7 +10,7 @@ use std::fmt;
 
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_graph::PLACEHOLDER;
-use pto_graph::signature::{Arguments, Place, Signature};
+use pto_graph::signature::{ArgumentMemory, Arguments, Signature};
 
 use crate::error::Error;
 use crate::image::{Checked, GraphImage};
@@ -137,7 +137,7 @@ impl Heap {
 impl DeviceCall<'_> {
     /// Whether a kernel takes it; what is wrong with it.
     pub(crate) fn check(&self, signature: &Signature<'_>, kind: CoreKind) -> Result<(), String> {
-        signature.check(kind, self).map_err(|defect| defect.tell(signature, self).to_string())
+        signature.check(kind, self).map_err(|defect| defect.describe(signature, self).to_string())
     }
 
     fn view(&self, at: usize) -> Option<&ArgumentView> {
@@ -181,12 +181,12 @@ impl Arguments for DeviceCall<'_> {
         self.blocks
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn memory_of(&self, at: usize) -> ArgumentMemory {
         let found = match self.view(at) {
             Some(view) => self.tensor(view).map(|found| (view.address, found)),
             None => self.allocation(at).map(|found| (GmAddr(self.word(at)), found)),
         };
-        found.map_or(Place::Nowhere, |(address, (start, bytes))| Place::Memory {
+        found.map_or(ArgumentMemory::Nowhere, |(address, (start, bytes))| ArgumentMemory::Memory {
             offset: address.0.wrapping_sub(start.0),
             bytes,
         })
@@ -204,7 +204,7 @@ impl Arguments for DeviceCall<'_> {
         self.builder.is_some()
     }
 
-    fn tell_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.view(at).map_or_else(|| self.word(at), |view| view.base.0);
         write!(
             to,
@@ -212,7 +212,7 @@ impl Arguments for DeviceCall<'_> {
         )
     }
 
-    fn tell_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((start, _)) = self.view(at).and_then(|view| self.tensor(view)) {
             return write!(to, "the tensor at {start}");
         }

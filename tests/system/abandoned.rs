@@ -1,4 +1,4 @@
-//! A host that dies with sessions at work, on the simulator and on an emulated machine, leaves nothing behind: no process, no file, no shared
+//! A host that dies with sessions at work, on the simulator and on an emulated machine, leaves nothing over: no process, no file, no shared
 //! memory.
 
 use std::io::{BufRead, BufReader};

@@ -107,9 +107,9 @@ fn a_core_that_hangs_in_a_chain_names_the_kernel_and_the_next_run_succeeds() {
     let options = VirtualOptions { injection: Some(injection), ..VirtualOptions::default() };
     let mut device = open(Hosting::Virtual(options));
     let mut prepared = prepare(&device);
-    let told = run(&mut device, &mut prepared, FanoutStrategy::LOCK_FREE).unwrap_err();
-    assert_eq!(told.fault, Fault::STALL_CORE, "{told}");
-    let text = told.to_string();
+    let report = run(&mut device, &mut prepared, FanoutStrategy::LOCK_FREE).unwrap_err();
+    assert_eq!(report.fault, Fault::STALL_CORE, "{report}");
+    let text = report.to_string();
     let (_, rest) = text.split_once("The task is a chain. Its core was in kernel ").expect(&text);
     let (number, kernel) = rest.split_once(" of it, attention_").expect(&text);
     // The twentieth kernel after the core's first one, in its first chain or in a later one.

@@ -200,7 +200,7 @@ fn it_builds_and_runs_in_the_workspace() {
     let images = build(&root().join("linker/example-firmware"), Profile::Checked);
     everything_of(&images);
     let mut device = open(&images);
-    // A kernel of one's own under another func id, beside the library.
+    // A kernel of one's own under another func id, besides the library.
     device.register_library().expect("the blob holds the library");
     let (_, axpy) = device.flashed_kernels().into_iter().find(|(_, k)| k.name() == "axpy").unwrap();
     device.register_kernel(FuncId(500), axpy).expect("it is free");

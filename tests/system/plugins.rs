@@ -130,22 +130,22 @@ fn rows_after(first: &[f32], streams: bool) -> Vec<f32> {
     rows[..64].copy_from_slice(first);
     let tile = |row: usize, tile: usize| 64 * row + 8 * tile;
     for at in 0..64 {
-        let (place, own) = (at % 8, at / 8);
+        let (column, own) = (at % 8, at / 8);
         let number = f32::from(u16::try_from(own).expect("few"));
         rows[64 + at] = rows[at] + number;
         rows[128 + at] = 2.0 * rows[64 + at];
-        rows[192 + at] = rows[128 + at] + rows[tile(2, own.saturating_sub(1)) + place];
+        rows[192 + at] = rows[128 + at] + rows[tile(2, own.saturating_sub(1)) + column];
     }
-    for place in 0..8 {
+    for column in 0..8 {
         for own in 0..4 {
-            rows[tile(4, own) + place] =
-                rows[tile(3, 2 * own) + place] + rows[tile(3, 2 * own + 1) + place];
+            rows[tile(4, own) + column] =
+                rows[tile(3, 2 * own) + column] + rows[tile(3, 2 * own + 1) + column];
         }
-        rows[tile(5, 0) + place] = rows[tile(4, 0) + place] + rows[tile(4, 3) + place];
-        rows[tile(6, 0) + place] = 2.0 * rows[tile(5, 0) + place];
-        rows[tile(6, 1) + place] = rows[tile(4, 1) + place] + rows[tile(4, 2) + place];
+        rows[tile(5, 0) + column] = rows[tile(4, 0) + column] + rows[tile(4, 3) + column];
+        rows[tile(6, 0) + column] = 2.0 * rows[tile(5, 0) + column];
+        rows[tile(6, 1) + column] = rows[tile(4, 1) + column] + rows[tile(4, 2) + column];
         for own in (0..2).filter(|_| streams) {
-            rows[tile(7, own) + place] = rows[tile(6, own) + place] + [2.0, 3.0][own];
+            rows[tile(7, own) + column] = rows[tile(6, own) + column] + [2.0, 3.0][own];
         }
     }
     rows

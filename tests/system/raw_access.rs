@@ -138,9 +138,9 @@ fn a_pointer_into_the_memory_of_the_device_is_found_with_its_buffer_and_its_word
     rig.call(&mut rig.runtime(false), &follows).unwrap_or_else(|failure| panic!("{failure}"));
     let found = rig.run(&mut rig.runtime(true), &follows).expect_err("it is found");
     assert!(found.is(FailureKind::RAW_ACCESS), "{found}");
-    let place =
+    let location =
         format!("byte 10 of the buffer of 20 bytes at {}, to which word 0 points", rig.table);
-    assert!(found.message.contains(&place), "{found}");
+    assert!(found.message.contains(&location), "{found}");
     assert!(found.message.contains("`build_graph_aicpu` followed"), "{found}");
     assert!(found.remedy.contains("pto::Table"), "{}", found.remedy);
     let found = rig.call(&mut rig.runtime(true), &follows).expect_err("it is found");

@@ -1,7 +1,7 @@
 //! What the scheduler costs on profile `a2a3`, full die, in virtual time: `paged_attention` with kernels of 5 to 20 us.
 //!
 //! Overhead is what the field calls so: an idle core of a kind and a ready, undispatched task of that kind exist at
-//! once; beside it streaming programs whose tasks have shapes. The tables stand in
+//! once; besides it streaming programs whose tasks have shapes. The tables stand in
 //! docs/measurements/virtual-time.md: `cargo test -p pto-tests --test system schedule -- --nocapture`.
 
 use pto_examples::host::{self, Inputs, Params};
@@ -45,7 +45,7 @@ const GRAPHS: [Graph; 2] = [
         tasks: 50_000,
         batch: "365",
         seed: "1",
-        // Chains begin in groups: now and then one is ready beside an idle core, 0.8 % of the core time in all.
+        // Chains begin in groups: now and then one is ready while a core is idle, 0.8 % of the core time in all.
         ceilings: Ceilings { overhead: 0.20, over_bound: 1.10, aicpu_ns: 150.0 },
     },
 ];

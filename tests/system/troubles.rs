@@ -163,7 +163,7 @@ const TRIES: u32 = 64;
 /// Seeds with which they are tried.
 const SEEDS: u64 = 8;
 
-/// The first seed, and the first place from that of `injection` on, at which the run faults. If its report is to name tasks that wait, places at which nobody
+/// The first seed, and the first point from that of `injection` on, at which the run faults. If its report is to name tasks that wait, places at which nobody
 /// waits for the task are passed over.
 fn first_fault(injection: Injection, names: Names) -> (Box<FaultReport>, Device, Prepared) {
     let needs_waiters = names.words().contains(&WAITS);
@@ -174,8 +174,10 @@ fn first_fault(injection: Injection, names: Names) -> (Box<FaultReport>, Device,
             let mut prepared = prepare(&device);
             let options = options(prepared.capacities());
             let report = match run(&mut device, &mut prepared, &options) {
-                Err(told) if needs_waiters && !told.to_string().contains(WAITS) => continue,
-                Err(told) => return (told, device, prepared),
+                Err(fault_report) if needs_waiters && !fault_report.to_string().contains(WAITS) => {
+                    continue;
+                }
+                Err(fault_report) => return (fault_report, device, prepared),
                 Ok(report) => report,
             };
             assert!(prepared.verify().expect("the outputs are read").passed(), "{injection}");
@@ -189,13 +191,13 @@ fn first_fault(injection: Injection, names: Names) -> (Box<FaultReport>, Device,
     panic!("{injection}: no fault");
 }
 
-fn check(spec: &str, told: FaultReport, fault: Fault, names: Names, lost: usize) {
-    let text = told.to_string();
-    assert_eq!(told.fault, fault, "{spec}: {text}");
+fn check(spec: &str, fault_report: FaultReport, fault: Fault, names: Names, lost: usize) {
+    let text = fault_report.to_string();
+    assert_eq!(fault_report.fault, fault, "{spec}: {text}");
     for word in names.words().iter().chain(&["raised it", "What to do: "]) {
         assert!(text.contains(word), "{spec}: no {word:?} in\n{text}");
     }
-    let report = told.virtual_report.expect("it is virtual");
+    let report = fault_report.virtual_report.expect("it is virtual");
     assert!(report.injections > 0, "{spec} did not happen");
     let budgets = TASK_BUDGET + STALL_BUDGET + 2 * BRING_UP_BUDGET;
     // The run itself takes less than a millisecond.
@@ -216,8 +218,8 @@ fn each_trouble_is_told_as_the_table_says_and_the_next_run_succeeds() {
                 (device, prepared)
             }
             Some(fault) => {
-                let (told, device, prepared) = first_fault(injection, names);
-                check(spec, *told, fault, names, lost);
+                let (fault_report, device, prepared) = first_fault(injection, names);
+                check(spec, *fault_report, fault, names, lost);
                 (device, prepared)
             }
         };
@@ -236,9 +238,10 @@ fn a_run_that_waits_for_a_silent_host_ends() {
         when_full: WhenFull::Wait,
     };
     let options = RunOptions { trace: Some(trace), ..options(prepared.capacities()) };
-    let told = run(&mut device, &mut prepared, &options).expect_err("nobody reads the rings");
+    let fault_report =
+        run(&mut device, &mut prepared, &options).expect_err("nobody reads the rings");
     // Instance 0, which builds, has written 64 events more before any other ring was full.
-    check("host-silent", *told, Fault::STALL_TRACE, Names::Silence, 0);
+    check("host-silent", *fault_report, Fault::STALL_TRACE, Names::Silence, 0);
     // The same device, whose host answers again, and the whole run is traced.
     run(&mut device, &mut prepared, &options).unwrap_or_else(|fault| panic!("{fault}"));
     assert!(prepared.verify().expect("the outputs are read").passed());
@@ -279,11 +282,11 @@ fn full_pools_name_the_capacity_and_the_next_run_succeeds() {
         let mut prepared = prepare(&device);
         let mut capacities = prepared.capacities();
         shorten(&mut capacities);
-        let told = run(&mut device, &mut prepared, &options(capacities)).expect_err(words);
-        assert_eq!(told.fault, fault);
-        let text = told.to_string();
+        let fault_report = run(&mut device, &mut prepared, &options(capacities)).expect_err(words);
+        assert_eq!(fault_report.fault, fault);
+        let text = fault_report.to_string();
         assert!(text.contains(words) && text.contains("AICPU instance 0"), "{text}");
-        assert_eq!(left(&told.virtual_report.expect("it is virtual")), CORES);
+        assert_eq!(left(&fault_report.virtual_report.expect("it is virtual")), CORES);
         passes(&mut device, &mut prepared);
     }
 }
@@ -292,7 +295,7 @@ fn full_pools_name_the_capacity_and_the_next_run_succeeds() {
 fn full_queues_and_full_rings_are_no_fault() {
     let mut device = open(None);
     let mut prepared = prepare(&device);
-    // Everything that is ready at once stands in the queues before a scheduler takes the first.
+    // Everything that is ready at once is in the queues before a scheduler takes the first.
     let sequential =
         RunOptions { build_mode: BuildMode::SEQUENTIAL, ..options(prepared.capacities()) };
     run(&mut device, &mut prepared, &sequential).unwrap_or_else(|fault| panic!("{fault}"));

@@ -115,13 +115,13 @@ fn workloads_give_the_bits_of_program_order() {
         let mut prepared =
             file.prepare(&params, &Inputs::default(), &device).expect("the device has room");
         for way in RunMode::of(file.program()) {
-            let told = format!("{}, {way}", file.name());
+            let case = format!("{}, {way}", file.name());
             let report = way.run(&mut device, &mut prepared, &RunOptions::default());
             let report =
-                report.unwrap_or_else(|error| panic!("{told}: {error} {:?}", prepared.explain()));
-            assert_eq!(report.kernels, prepared.size().tasks, "{told}");
+                report.unwrap_or_else(|error| panic!("{case}: {error} {:?}", prepared.explain()));
+            assert_eq!(report.kernels, prepared.size().tasks, "{case}");
             let verdict = prepared.verify().expect("the outputs are read");
-            assert!(verdict.passed(), "{told}: {verdict:?}");
+            assert!(verdict.passed(), "{case}: {verdict:?}");
         }
     }
 }

@@ -69,21 +69,21 @@ fn every_variant_and_strategy_is_traced() {
     let mut device = open();
     let mut prepared = prepare(&device);
     for way in RunMode::of(Program::Graph) {
-        let told = way.to_string();
+        let case = way.to_string();
         let traced = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
         // Cores stay in service: what they record changes from run to run.
         let plain = RunOptions { trace: None, ..traced.clone() };
-        assert!(run(&mut device, &mut prepared, way, &plain).trace.is_none(), "{told}");
+        assert!(run(&mut device, &mut prepared, way, &plain).trace.is_none(), "{case}");
         let report = run(&mut device, &mut prepared, way, &traced);
         let trace = report.trace.expect("the run was traced");
         let size = prepared.size();
-        assert_eq!(trace.tasks.len() as u64, size.tasks, "{told}");
-        assert_eq!(trace.edges.len() as u64, size.edges, "{told}");
-        assert_eq!(trace.dropped(), 0, "{told}: {:?}", trace.lanes);
-        assert_eq!((trace.lanes.len(), trace.cores.len()), (4 + 12, 12), "{told}");
-        whole_and_in_order(&trace, &told);
+        assert_eq!(trace.tasks.len() as u64, size.tasks, "{case}");
+        assert_eq!(trace.edges.len() as u64, size.edges, "{case}");
+        assert_eq!(trace.dropped(), 0, "{case}: {:?}", trace.lanes);
+        assert_eq!((trace.lanes.len(), trace.cores.len()), (4 + 12, 12), "{case}");
+        whole_and_in_order(&trace, &case);
         let analysis = Analysis::of(&trace).expect("it can be analysed");
-        assert!(analysis.over_bound() >= 1.0, "{told}");
+        assert!(analysis.over_bound() >= 1.0, "{case}");
     }
 }
 

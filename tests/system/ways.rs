@@ -20,14 +20,14 @@ pub(crate) fn in_every_way(
     first: &mut Option<Outputs>,
 ) {
     for way in RunMode::of(example.program()) {
-        let told = format!("{}, {}, {way}", example.name(), device.name());
+        let case = format!("{}, {}, {way}", example.name(), device.name());
         let report = way.run(device, prepared, &RunOptions::default());
-        let report = report.unwrap_or_else(|error| panic!("{told}: {error}"));
-        check_report(example, prepared, &report, &told);
+        let report = report.unwrap_or_else(|error| panic!("{case}: {error}"));
+        check_report(example, prepared, &report, &case);
         let verdict = prepared.verify().expect("the outputs are read");
-        assert!(verdict.passed(), "{told}: {verdict:?}");
+        assert!(verdict.passed(), "{case}: {verdict:?}");
         let outputs = prepared.outputs().expect("the outputs are read");
-        assert!(*first.get_or_insert_with(|| outputs.clone()) == outputs, "{told}: other bits");
+        assert!(*first.get_or_insert_with(|| outputs.clone()) == outputs, "{case}: other bits");
     }
 }
 

@@ -6,7 +6,7 @@ use pto_abi::block::BlockContext;
 use pto_abi::{CoreKind, FuncId};
 use pto_aicore_kernels::library::{Access, Elements, Extents, Footprint};
 use pto_aicore_kernels::{LIBRARY, by_name, func, mix};
-use pto_graph::signature::{Arguments, Place};
+use pto_graph::signature::{ArgumentMemory, Arguments};
 
 #[test]
 fn ids_are_indices_and_names_are_unique() {
@@ -132,17 +132,21 @@ impl Arguments for ArgumentWords<'_> {
         &self.words
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn memory_of(&self, at: usize) -> ArgumentMemory {
         let offset = self.words[at].wrapping_sub(self.memory.start());
         let bytes = 8 * WORDS as u64;
-        if offset < bytes { Place::Memory { offset, bytes } } else { Place::Nowhere }
+        if offset < bytes {
+            ArgumentMemory::Memory { offset, bytes }
+        } else {
+            ArgumentMemory::Nowhere
+        }
     }
 
-    fn tell_nowhere(&self, _: usize, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn describe_nowhere(&self, _: usize, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Ok(())
     }
 
-    fn tell_memory(&self, _: usize, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn describe_memory(&self, _: usize, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         Ok(())
     }
 }

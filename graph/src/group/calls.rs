@@ -4,14 +4,14 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
 use pto_abi::kinds::CoreKind;
 
-use super::communicator::{Communicator, RemotePlace, Signal};
+use super::communicator::{Communicator, RemoteAddress, Signal};
 use super::kernel::TRANSFER;
 use super::transfer::{SIGNAL_SLOTS, Transfer, TransferKind, WORDS};
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 use crate::tensor_task::{Arg, TensorTask};
 
-/// Submits a transfer of the tensor in `local`, or of nothing, which only has its place in the order of the tensor's tasks.
+/// Submits a transfer of the tensor in `local`, or of nothing, which only has its position in the order of the tensor's tasks.
 /// `count` is read when the transfer starts, if it is counted.
 pub(super) fn submit<G: StreamBuilder>(
     stream: &mut G,
@@ -106,7 +106,7 @@ impl Communicator {
         &self,
         stream: &mut G,
         view: &TensorView<'_>,
-        to: RemotePlace,
+        to: RemoteAddress,
         signal: Option<Signal>,
     ) -> Result<TaskId, Fault> {
         submit(stream, &self.put_transfer(view, to, signal)?, Arg::In(view), None)
@@ -119,7 +119,7 @@ impl Communicator {
     pub fn get<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        from: RemotePlace,
+        from: RemoteAddress,
         view: &TensorView<'_>,
     ) -> Result<TaskId, Fault> {
         submit(stream, &self.get_transfer(from, view)?, Arg::Out(view), None)
@@ -190,7 +190,7 @@ impl Communicator {
     pub fn put_transfer(
         &self,
         view: &TensorView<'_>,
-        to: RemotePlace,
+        to: RemoteAddress,
         signal: Option<Signal>,
     ) -> Result<Transfer, Fault> {
         let mut transfer = self.placed(TransferKind::PUT, view, to)?;
@@ -207,7 +207,7 @@ impl Communicator {
     /// As [`get`](Self::get).
     pub fn get_transfer(
         &self,
-        from: RemotePlace,
+        from: RemoteAddress,
         view: &TensorView<'_>,
     ) -> Result<Transfer, Fault> {
         self.placed(TransferKind::GET, view, from)
@@ -250,11 +250,11 @@ impl Communicator {
         &self,
         kind: TransferKind,
         view: &TensorView<'_>,
-        place: RemotePlace,
+        remote: RemoteAddress,
     ) -> Result<Transfer, Fault> {
-        self.check_place(place, bytes_of(view))?;
-        let mut transfer = of_tensor(kind, self.world_rank(place.rank)?, view)?;
-        (transfer.window, transfer.offset) = (place.window, place.offset);
+        self.check_remote(remote, bytes_of(view))?;
+        let mut transfer = of_tensor(kind, self.world_rank(remote.rank)?, view)?;
+        (transfer.window, transfer.offset) = (remote.window, remote.offset);
         Ok(transfer)
     }
 }

@@ -18,7 +18,7 @@ use crate::tensor::TensorView;
 
 /// An address in a window of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RemotePlace {
+pub struct RemoteAddress {
     /// The rank, of the communicator.
     pub rank: u32,
     /// The window's number.
@@ -176,8 +176,8 @@ impl Communicator {
             return Err(Fault::TRANSFER_RANK);
         }
         let offset = self.rank().checked_sub(first);
-        let place = |at: u32| at.checked_div(stride).filter(|_| at.is_multiple_of(stride));
-        let is_in = offset.and_then(place).is_some_and(|place| place < count);
+        let position = |at: u32| at.checked_div(stride).filter(|_| at.is_multiple_of(stride));
+        let is_in = offset.and_then(position).is_some_and(|position| position < count);
         // Of one rank alone any distance is good.
         let stride = if count > 1 { stride } else { 1 };
         Ok(is_in.then(|| Self {
@@ -242,7 +242,7 @@ impl Communicator {
     }
 
     /// The collective call under way, for those who watch.
-    pub(super) fn told(
+    pub(super) fn call_of(
         &self,
         collective: Collective,
         result: &TensorView<'_>,
@@ -259,10 +259,10 @@ impl Communicator {
         }
     }
 
-    /// Checks that the bytes from `place` on are inside the window.
-    pub(super) fn check_place(&self, place: RemotePlace, bytes: u64) -> Result<(), Fault> {
-        let end = place.offset.checked_add(bytes);
-        let window = self.window(place.window)?;
+    /// Bytes of a window from `remote` on are there.
+    pub(super) fn check_remote(&self, remote: RemoteAddress, bytes: u64) -> Result<(), Fault> {
+        let end = remote.offset.checked_add(bytes);
+        let window = self.window(remote.window)?;
         if end.is_some_and(|end| end <= window.bytes) {
             Ok(())
         } else {

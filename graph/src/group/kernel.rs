@@ -51,7 +51,7 @@ pub(super) const fn blocks_of(bytes: u64, parts: u64) -> u64 {
 pub(super) struct Parts<'v, 's> {
     pub(super) view: &'v TensorView<'s>,
     pub(super) count: u32,
-    pub(super) place: u32,
+    pub(super) position: u32,
 }
 
 /// Submits `out = parts[0] op .. op a op .. op parts[count - 1]`; `out` may be `a`, or apart from all. A large tensor is reduced by several
@@ -64,7 +64,7 @@ pub(super) fn reduce<G: StreamBuilder>(
     let (elements, element) = (out.elements(), a.element());
     let each = elements_of_block(elements, element.bytes(), parts.count.into());
     let how = u64::from(element.get()) | u64::from(reduction.get()) << 8 | elements << 16;
-    let which = u64::from(parts.count) | u64::from(parts.place) << 32;
+    let which = u64::from(parts.count) | u64::from(parts.position) << 32;
     let in_place = a.address() == out.address();
     let (first, last) =
         if in_place { (Arg::InOut(a), Arg::NoDep(out)) } else { (Arg::In(a), Arg::Out(out)) };

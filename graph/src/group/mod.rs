@@ -29,7 +29,7 @@ pub use crate::collective::{Collective, CollectiveCall, Holds};
 pub use crate::exchange::{Crossing, Exchange, ExchangeKind};
 pub use crate::reduction::Reduction;
 pub use choice::{Algorithm, Choice, NetworkFigures, Options, Order, TILE_BYTES};
-pub use communicator::{Communicator, RemotePlace, Signal};
+pub use communicator::{Communicator, RemoteAddress, Signal};
 pub use kernel::{REDUCE, TRANSFER, part_stride};
 pub use transfer::{Transfer, TransferKind};
 pub use words::{GroupWords, Window};

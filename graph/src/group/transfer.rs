@@ -95,14 +95,14 @@ impl Transfer {
             None => (0, 0),
         };
         let head = self.kind.get() as u64 | (self.peer as u64) << 32;
-        let place = self.window as u64 | (self.slot as u64) << 32;
+        let window_and_slot = self.window as u64 | (self.slot as u64) << 32;
         let (g, h) = if self.meets() {
             (low_half(self.tag >> 64), low_half(self.stamp >> 64))
         } else {
             (self.offset, self.value)
         };
         let (tag, stamp) = (low_half(self.tag), low_half(self.stamp));
-        let front = [self.local.0, self.bytes, head, tag, stamp, place];
+        let front = [self.local.0, self.bytes, head, tag, stamp, window_and_slot];
         let [a, b, c, d, e, f] = front;
         [a, b, c, d, e, f, g, h, at, unit]
     }
@@ -110,7 +110,7 @@ impl Transfer {
     /// What [`words`](Self::words) gave; `None`: no transfer has such words.
     #[must_use]
     pub fn of_words(words: &[u64; WORDS]) -> Option<Self> {
-        let [local, bytes, head, tag, stamp, place, g, h, at, unit] = *words;
+        let [local, bytes, head, tag, stamp, window_and_slot, g, h, at, unit] = *words;
         let low = |word: u64| (word & 0xFFFF_FFFF) as u32;
         let kind =
             u8::try_from(low(head)).ok().and_then(|kind| TransferKind::try_from(kind).ok())?;
@@ -119,7 +119,7 @@ impl Transfer {
         let [tag_above, stamp_above] = above.map(|half| u128::from(half) << 64);
         (found.local, found.bytes) = (GmAddr(local), bytes);
         (found.tag, found.stamp) = (tag_above | u128::from(tag), stamp_above | u128::from(stamp));
-        (found.window, found.slot) = (low(place), low(place >> 32));
+        (found.window, found.slot) = (low(window_and_slot), low(window_and_slot >> 32));
         (found.offset, found.value) = (offset, value);
         found.count = (unit > 0).then_some((GmAddr(at), unit));
         Some(found)

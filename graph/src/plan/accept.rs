@@ -340,8 +340,8 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
             return Err(Stop::new(Fault::PLAN_CODE, at));
         }
         if channels as usize <= limits::CHANNELS {
-            let places = (0..channels).map(|_| places_of(cursor.word(), processes));
-            counts[2] = (places.fold(0, u32::saturating_add), limits::TOKENS);
+            let slots = (0..channels).map(|_| slots_of(cursor.word(), processes));
+            counts[2] = (slots.fold(0, u32::saturating_add), limits::TOKENS);
         }
         for (count, limit) in counts {
             if count as usize > limit {
@@ -479,11 +479,11 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
         let kernel = self.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
         cursor.wide();
         let mut params = self.plan.from(kernel.params_at);
-        for place in 0..kernel.params {
-            let param = ParamEntry::read(&mut params);
-            if param.is_tensor() {
-                let tensor = self.view(cursor, &param)?;
-                (self.seen)(TensorUse { kernel: number, param: place, tensor });
+        for param in 0..kernel.params {
+            let entry = ParamEntry::read(&mut params);
+            if entry.is_tensor() {
+                let tensor = self.view(cursor, &entry)?;
+                (self.seen)(TensorUse { kernel: number, param, tensor });
             } else {
                 self.expression(cursor, None)?;
             }
@@ -525,8 +525,8 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
     }
 }
 
-/// Places for tokens of a channel.
-pub(super) fn places_of(depth: u32, processes: u32) -> u32 {
+/// Slots for tokens of a channel.
+pub(super) fn slots_of(depth: u32, processes: u32) -> u32 {
     if depth == 0 { processes } else { depth }
 }
 

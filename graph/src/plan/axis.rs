@@ -34,15 +34,15 @@ pub(super) struct Sparse {
     indices: u32,
     rows: u64,
     row: u64,
-    place: u64,
+    position: u64,
     end: u64,
 }
 
-/// The value, the row and the index of an element.
+/// The value, the row and the position of an element.
 pub(super) type Element = [i64; 3];
 
 impl Elements {
-    /// The axis at the cursor, when the expansion reaches it. `at` is its loop.
+    /// The axis that is at the cursor, when it is reached. `at` is its loop.
     pub(super) fn new<G: StreamBuilder>(
         kind: u32,
         cursor: &mut Cursor<'_>,
@@ -61,8 +61,8 @@ impl Elements {
                 let (rows, begins) = (walk.values.symbol(cursor.word()), cursor.word());
                 let indices = cursor.word();
                 holds(&walk.bindings.array(begins), rows.saturating_add(1), at)?;
-                let place = begin(walk, begins, (0, 0), at)?;
-                Self::Sparse(Sparse { begins, indices, rows, row: 0, place, end: place })
+                let position = begin(walk, begins, (0, 0), at)?;
+                Self::Sparse(Sparse { begins, indices, rows, row: 0, position, end: position })
             }
         })
     }
@@ -141,7 +141,7 @@ impl Sparse {
         walk: &mut Walk<'_, G>,
         at: usize,
     ) -> Result<Option<Element>, Stop> {
-        while self.place >= self.end {
+        while self.position >= self.end {
             if self.row >= self.rows {
                 return Ok(None);
             }
@@ -149,10 +149,10 @@ impl Sparse {
             self.row += 1;
             self.end = begin(walk, self.begins, (self.row, self.end), at)?;
         }
-        let value = walk.element(self.indices, self.place, at)?;
+        let value = walk.element(self.indices, self.position, at)?;
         let element =
-            [value.into(), self.row.wrapping_sub(1).cast_signed(), self.place.cast_signed()];
-        self.place += 1;
+            [value.into(), self.row.wrapping_sub(1).cast_signed(), self.position.cast_signed()];
+        self.position += 1;
         Ok(Some(element))
     }
 }

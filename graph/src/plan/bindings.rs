@@ -38,12 +38,12 @@ pub(super) struct Bindings {
 
 /// The bindings in GM.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct BindingWords {
     pub(super) base: GmAddr,
     pub(super) words: u64,
 }
 
-impl Place {
+impl BindingWords {
     /// One of the words.
     fn word<G: GraphBuilder>(self, graph: &G, at: usize) -> Result<u64, Stop> {
         let (at, wrong) = (at as u64, Stop::new(Fault::PLAN_BINDINGS, at));
@@ -83,30 +83,30 @@ impl Bindings {
     pub(super) fn read<G: GraphBuilder>(
         graph: &G,
         plan: &Plan<'_>,
-        place: Place,
+        source: BindingWords,
     ) -> Result<(Self, Values), Stop> {
         let sizes = plan.counts().map(|count| count as usize);
         let [symbol_count, array_count, tensor_count, kernel_count] = sizes;
         let counts = plan.counts().map(u64::from);
         let expected = counts[0] | counts[1] << 16 | counts[2] << 32 | counts[3] << 48;
-        let found = place.word(graph, binding::COUNTS)?;
+        let found = source.word(graph, binding::COUNTS)?;
         let words = binding::words(sizes) as u64;
-        if found != expected || place.words != words {
+        if found != expected || source.words != words {
             return Err(Stop::new(Fault::PLAN_BINDINGS, binding::COUNTS).detail(found, expected));
         }
         let mut symbols = [0; limits::SYMBOLS];
         for (number, symbol) in symbols.iter_mut().enumerate().take(symbol_count) {
-            *symbol = place.word(graph, binding::HEAD + number)?;
+            *symbol = source.word(graph, binding::HEAD + number)?;
         }
         let tensors_at = binding::tensors_at(symbol_count, array_count);
         let mut bound = Self {
-            code: GmAddr(place.word(graph, binding::CODE)?),
-            code_bytes: place.word(graph, binding::CODE_BYTES)?,
-            epitaph: place.epitaph(graph)?,
-            scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
-            descriptors: place.base.offset(tensors_at as u64 * 8),
-            cores: place.word(graph, binding::CORES)?,
-            grain: place.word(graph, binding::GRAIN)?,
+            code: GmAddr(source.word(graph, binding::CODE)?),
+            code_bytes: source.word(graph, binding::CODE_BYTES)?,
+            epitaph: source.epitaph(graph)?,
+            scratch: GmAddr(source.word(graph, binding::SCRATCH)?),
+            descriptors: source.base.offset(tensors_at as u64 * 8),
+            cores: source.word(graph, binding::CORES)?,
+            grain: source.word(graph, binding::GRAIN)?,
             costs_ns: [0; limits::KERNELS],
             arrays: [Array::default(); limits::ARRAYS],
             tensors: [TensorView::default(); limits::TENSORS],
@@ -117,15 +117,15 @@ impl Bindings {
         }
         for (number, array) in bound.arrays.iter_mut().enumerate().take(array_count) {
             let at = binding::arrays_at(symbol_count) + number * binding::ARRAY;
-            *array = read_array(graph, place, at)?;
+            *array = read_array(graph, source, at)?;
         }
         for (number, tensor) in (0_u32..).zip(&mut bound.tensors).take(tensor_count) {
             let at = tensors_at + number as usize * binding::TENSOR;
-            *tensor = read_tensor(graph, (plan, number), place, at)?;
+            *tensor = read_tensor(graph, (plan, number), source, at)?;
         }
         let costs_at = binding::costs_at([symbol_count, array_count, tensor_count]);
         for (number, cost_ns) in bound.costs_ns.iter_mut().enumerate().take(kernel_count) {
-            *cost_ns = place.word(graph, costs_at + number)?;
+            *cost_ns = source.word(graph, costs_at + number)?;
         }
         Ok((bound, Values::new(symbols)))
     }
@@ -148,8 +148,8 @@ impl Bindings {
     }
 }
 
-fn read_array<G: GraphBuilder>(graph: &G, place: Place, at: usize) -> Result<Array, Stop> {
-    let (base, length) = (GmAddr(place.word(graph, at)?), place.word(graph, at + 1)?);
+fn read_array<G: GraphBuilder>(graph: &G, source: BindingWords, at: usize) -> Result<Array, Stop> {
+    let (base, length) = (GmAddr(source.word(graph, at)?), source.word(graph, at + 1)?);
     if length == 0 {
         return Ok(Array::default());
     }
@@ -163,17 +163,17 @@ fn read_array<G: GraphBuilder>(graph: &G, place: Place, at: usize) -> Result<Arr
 fn read_tensor<G: GraphBuilder>(
     graph: &G,
     (plan, number): (&Plan<'_>, u32),
-    place: Place,
+    source: BindingWords,
     at: usize,
 ) -> Result<TensorView<'static>, Stop> {
-    let base = GmAddr(place.word(graph, at + descriptor::BASE)?);
+    let base = GmAddr(source.word(graph, at + descriptor::BASE)?);
     let wrong = Stop::new(Fault::PLAN_BINDINGS, at);
     let planned = plan.tensor(number, base).ok_or(wrong)?;
-    let bytes = place.word(graph, at + descriptor::BYTES)?;
-    let offset = place.word(graph, at + descriptor::FIRST)?;
+    let bytes = source.word(graph, at + descriptor::BYTES)?;
+    let offset = source.word(graph, at + descriptor::FIRST)?;
     let mut strides = [0; limits::RANK];
     for (dimension, stride) in strides.iter_mut().enumerate() {
-        *stride = place.word(graph, at + descriptor::STRIDES + dimension)?;
+        *stride = source.word(graph, at + descriptor::STRIDES + dimension)?;
     }
     let (shape, element) = (planned.shape(), planned.element());
     let tensor = TensorView::alleged(&RawView {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! send --room--> token --take--> taken: what the send `d` later waits for
-//!      --no room--> waits in its channel, behind those that began before
+//!      --no room--> waits in its channel, after those that began before
 //! ```
 //! Time is the one of the `v9` clock, so that the order of tokens is the same in every run. What a device waits for are [`Mark`]s: tasks.
 //! Invariants: a token is in exactly one channel, from its send until it is taken; a channel has as many slots as it is deep (of depth
@@ -50,30 +50,30 @@ pub(super) struct Completed {
     pub(super) at: Moment,
 }
 
-/// A channel. Its tokens are in a range of the slots that all channels share.
+/// A channel. Its tokens are in the slots that all channels share.
 #[derive(Debug)]
 pub(super) struct Channel {
     traffic: Traffic,
-    /// The first slot of the channel, and its number of slots.
-    places: [u32; 2],
+    /// The first of its slots, and how many they are.
+    slots: [u32; 2],
     /// Processes that wait with a token, in the order in which they began to.
     pending: heapless::Deque<u8, { limits::PROCESSES }>,
     /// Processes that may still send.
     pub(super) senders: u32,
 }
 
-/// The slots of all channels. A slot has a token and the process that waits with it; after the token was taken, it has the moment of that.
-pub(super) type Places = [(Token, u8); limits::TOKENS];
+/// The slots of all channels: a token, and who waits with it; after it was taken, when that was.
+pub(super) type TokenSlots = [(Token, u8); limits::TOKENS];
 
 impl Channel {
-    pub(super) const fn new(depth: u32, places: [u32; 2]) -> Self {
+    pub(super) const fn new(depth: u32, slots: [u32; 2]) -> Self {
         let traffic = Traffic::new(depth as u64);
-        Self { traffic, places, pending: heapless::Deque::new(), senders: 0 }
+        Self { traffic, slots, pending: heapless::Deque::new(), senders: 0 }
     }
 
-    /// The slot of the token with this number.
-    fn place(&self, number: u64) -> usize {
-        let [first, count] = self.places;
+    /// Where the token of this number is.
+    fn slot_of(&self, number: u64) -> usize {
+        let [first, count] = self.slots;
         let within = number.checked_rem(u64::from(count)).unwrap_or(0);
         usize::try_from(u64::from(first) + within).unwrap_or(usize::MAX)
     }
@@ -89,22 +89,22 @@ impl Channel {
     pub(super) fn admit(
         &mut self,
         sending: &[Token; limits::PROCESSES],
-        places: &mut Places,
+        slots: &mut TokenSlots,
     ) -> Option<Option<Completed>> {
         let process = *self.pending.front()?;
         let mut token = *sending.get(usize::from(process))?;
         if !self.traffic.has_room() {
             return None;
         }
-        let place = places.get_mut(self.place(self.traffic.entering()))?;
+        let slot = slots.get_mut(self.slot_of(self.traffic.entering()))?;
         let mut at = Moment { time: token.sent.time, marks: [None; 2] };
         if self.traffic.follows().is_some() {
-            // The slot has the moment at which the previous token was taken.
-            let taken = place.0.sent;
+            // The slot has the moment at which the token before it was taken.
+            let taken = slot.0.sent;
             at = Moment { time: at.time.max(taken.time), ..taken };
         }
         token.sent.time = at.time;
-        *place = (token, process);
+        *slot = (token, process);
         self.traffic.enter();
         self.pending.pop_front();
         Some((!self.traffic.meets()).then_some(Completed { process, at }))
@@ -112,30 +112,30 @@ impl Channel {
 
     /// The process whose send has waited longest, and the slot that its token would get.
     pub(super) fn entering(&self) -> Option<(usize, usize)> {
-        Some((usize::from(*self.pending.front()?), self.place(self.traffic.entering())))
+        Some((usize::from(*self.pending.front()?), self.slot_of(self.traffic.entering())))
     }
 
     /// The slot of the token that is taken next.
     pub(super) fn leaving(&self) -> Option<usize> {
-        self.traffic.leaving().map(|number| self.place(number))
+        self.traffic.leaving().map(|number| self.slot_of(number))
     }
 
     /// The token that is taken next.
-    pub(super) fn first(&self, places: &Places) -> Option<Token> {
-        places.get(self.place(self.traffic.leaving()?)).map(|(token, _)| *token)
+    pub(super) fn first(&self, slots: &TokenSlots) -> Option<Token> {
+        slots.get(self.slot_of(self.traffic.leaving()?)).map(|(token, _)| *token)
     }
 
     /// When a receiver that is there since `since` could take a token.
-    pub(super) fn next_at(&self, since: u64, places: &Places) -> Option<u64> {
-        self.first(places).map(|token| since.max(token.sent.time))
+    pub(super) fn next_at(&self, since: u64, slots: &TokenSlots) -> Option<u64> {
+        self.first(slots).map(|token| since.max(token.sent.time))
     }
 
     /// The [first](Self::first) token is taken at this moment; the send that completes by that, where its sender waits.
-    pub(super) fn take(&mut self, taken: Moment, places: &mut Places) -> Option<Completed> {
-        let place = places.get_mut(self.place(self.traffic.leaving()?))?;
+    pub(super) fn take(&mut self, taken: Moment, slots: &mut TokenSlots) -> Option<Completed> {
+        let slot = slots.get_mut(self.slot_of(self.traffic.leaving()?))?;
         self.traffic.leave();
-        place.0.sent = taken;
-        self.traffic.meets().then_some(Completed { process: place.1, at: taken })
+        slot.0.sent = taken;
+        self.traffic.meets().then_some(Completed { process: slot.1, at: taken })
     }
 
     /// Whether no token is there and none will come.
@@ -146,10 +146,10 @@ impl Channel {
 
 #[cfg(test)]
 mod tests {
-    use super::{Channel, Completed, Moment, Places, Token};
+    use super::{Channel, Completed, Moment, Token, TokenSlots};
     use crate::plan::layout::limits;
 
-    const EMPTY: Places =
+    const EMPTY: TokenSlots =
         [(Token { value: 0, sent: Moment { time: 0, marks: [None; 2] } }, 0); limits::TOKENS];
 
     const fn moment(time: u64) -> Moment {
@@ -158,17 +158,17 @@ mod tests {
 
     /// A sender and a receiver with a cost for each token; when the last of them is done.
     fn total(sender: &[u64], receiver: &[u64], depth: u32) -> u64 {
-        let mut places = EMPTY;
+        let mut slots = EMPTY;
         let mut channel = Channel::new(depth, [3, depth.max(1)]);
         let (mut sends, mut takes) = (0, 0);
         for (value, (send, take)) in (0..).zip(sender.iter().zip(receiver)) {
             sends += send;
             let token = Token { value, sent: moment(sends) };
             channel.send(0);
-            let admitted = channel.admit(&[token; 16], &mut places).expect("there is room for it");
-            takes = channel.next_at(takes, &places).expect("a token is there");
-            let found = channel.first(&places).expect("as was said");
-            let met = channel.take(moment(takes), &mut places);
+            let admitted = channel.admit(&[token; 16], &mut slots).expect("there is room for it");
+            takes = channel.next_at(takes, &slots).expect("a token is there");
+            let found = channel.first(&slots).expect("as was said");
+            let met = channel.take(moment(takes), &mut slots);
             let Completed { process, at } = admitted.or(met).expect("one of both completes it");
             assert_eq!((found.value, process), (value, 0));
             sends = sends.max(at.time);
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn no_token_of_two_senders_is_lost() {
-        let mut places = EMPTY;
+        let mut slots = EMPTY;
         let mut channel = Channel::new(1, [0, 1]);
         channel.senders = 2;
         let mut taken = 0;
@@ -199,12 +199,12 @@ mod tests {
             });
             channel.send(0);
             channel.send(1);
-            while channel.admit(&sending, &mut places).is_some() {}
-            while let Some(token) = channel.first(&places) {
+            while channel.admit(&sending, &mut slots).is_some() {}
+            while let Some(token) = channel.first(&slots) {
                 assert_eq!(token.value, taken, "in the order of the sends");
-                channel.take(moment(0), &mut places);
+                channel.take(moment(0), &mut slots);
                 taken += 1;
-                while channel.admit(&sending, &mut places).is_some() {}
+                while channel.admit(&sending, &mut slots).is_some() {}
             }
             assert!(!channel.is_finished());
         }

@@ -110,7 +110,7 @@ pub(super) struct Ranks {
     /// Of each process that waits with a token, what that brings along; and the same of each slot for tokens. Nothing where there is one
     /// rank.
     sending: heapless::Vec<Load, { limits::PROCESSES }>,
-    places: heapless::Vec<Load, { limits::TOKENS }>,
+    slots: heapless::Vec<Load, { limits::TOKENS }>,
 }
 
 impl Ranks {
@@ -121,7 +121,7 @@ impl Ranks {
             size: 1,
             crossings: 0,
             sending: heapless::Vec::new(),
-            places: heapless::Vec::new(),
+            slots: heapless::Vec::new(),
         }
     }
 
@@ -137,7 +137,7 @@ impl Ranks {
         if self.are_several() {
             // There is room for as many as there may be.
             let _ = self.sending.resize_default(limits::PROCESSES);
-            let _ = self.places.resize_default(limits::TOKENS);
+            let _ = self.slots.resize_default(limits::TOKENS);
         }
         Ok(())
     }
@@ -162,10 +162,10 @@ impl Ranks {
         Some(load)
     }
 
-    /// Records that the token of a process has got a slot.
-    pub(super) fn placed(&mut self, process: usize, place: usize) {
-        if let Some((load, place)) = self.sending.get(process).zip(self.places.get_mut(place)) {
-            place.clone_from(load);
+    /// The token of a process has got a slot.
+    pub(super) fn placed(&mut self, process: usize, slot: usize) {
+        if let Some((load, slot)) = self.sending.get(process).zip(self.slots.get_mut(slot)) {
+            slot.clone_from(load);
         }
     }
 
@@ -188,10 +188,10 @@ impl Ranks {
     pub(super) fn bring<G: StreamBuilder>(
         &mut self,
         (stream, bindings): (&mut G, &Bindings),
-        (mark, place): (Mark, usize),
+        (mark, slot): (Mark, usize),
         to: u16,
     ) -> Result<Mark, Fault> {
-        let load = match self.places.get(place) {
+        let load = match self.slots.get(slot) {
             Some(load) if mark.rank != to => load.clone(),
             _ => return Ok(mark),
         };

@@ -16,7 +16,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
 use pto_abi::limits::MAX_ARGS;
 
-use super::bindings::Place;
+use super::bindings::BindingWords;
 use super::expand::run;
 use super::layout::{
     HEADER_WORDS, MAGIC, NO_DIMENSION, VERSION, axis, binding, expression as code, index, limits,
@@ -192,7 +192,7 @@ fn expression(random: &mut Random, vars: u32, depth: u32) -> Vec<u32> {
 }
 
 /// An index: mostly kept below `end`.
-fn place(random: &mut Random, vars: u32, end: u32) -> Vec<u32> {
+fn start_index(random: &mut Random, vars: u32, end: u32) -> Vec<u32> {
     let depth = random.below(3);
     let found = expression(random, vars, depth);
     let end = i32::try_from(end).expect("an extent");
@@ -202,24 +202,24 @@ fn place(random: &mut Random, vars: u32, end: u32) -> Vec<u32> {
     [vec![code::REMAINDER | 1 << 8], found, vec![constant(end)]].concat()
 }
 
-/// A view of tensor `number`, whose tile has these sides; a side of one row may be a single index.
+/// A view of tensor `number`, whose tile has these sides; a side of one row may be a point.
 fn view(random: &mut Random, number: u32, vars: u32, [rows, cols]: [u32; 2]) -> Vec<u32> {
     let (row, count) = (if rows == 1 { NO_DIMENSION } else { 1 }, 1 + random.below(3));
-    // A tile of one row needs an index for the rows.
+    // A tile of one row needs a point for the rows.
     let count = if rows == 1 { count.max(2) } else { count };
     let mut words = vec![number | count << 8 | row << 16 | 2 << 24];
     for dim in 0..count {
         let extent = SHAPE[dim as usize];
         if dim == 0 || dim == 1 && rows == 1 {
-            words.extend([vec![index::AT], place(random, vars, extent)].concat());
+            words.extend([vec![index::AT], start_index(random, vars, extent)].concat());
             continue;
         }
         let side = if dim == 1 { rows } else { cols };
         let (start, length) = match random.below(4) {
-            0 => (place(random, vars, extent), expression(random, vars, 1)),
-            1 => (place(random, vars, extent), vec![constant(side.cast_signed())]),
+            0 => (start_index(random, vars, extent), expression(random, vars, 1)),
+            1 => (start_index(random, vars, extent), vec![constant(side.cast_signed())]),
             2 => (vec![constant(0)], vec![constant(side.cast_signed() - 1)]),
-            _ => (place(random, vars, extent - side + 1), vec![constant(side.cast_signed())]),
+            _ => (start_index(random, vars, extent - side + 1), vec![constant(side.cast_signed())]),
         };
         words.extend([vec![index::RANGE], start, length].concat());
     }
@@ -273,12 +273,12 @@ fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
         if random.below(4) == 0 {
             // Calls in the enclosing loop, before and after the previous loop.
             let around = var + 1 < loops && random.below(2) == 0;
-            let (before, behind) = match around {
+            let (before, after) = match around {
                 true => (call(random, var + 1), call(random, var + 1)),
                 false => (Vec::new(), Vec::new()),
             };
             let nodes = if around { 3 } else { 1 };
-            body = [vec![node::BLOCK | nodes << 8], before, body, behind].concat();
+            body = [vec![node::BLOCK | nodes << 8], before, body, after].concat();
         }
         let length = u32::try_from(body.len()).expect("a few");
         let head = vec![node::LOOP | (var | 1 << 8 | kind << 16) << 8, length];
@@ -324,8 +324,8 @@ fn expand(
 ) -> (Vec<String>, Option<Stop>, Kernels) {
     let (notes, kernels) = (Vec::new(), Vec::new());
     let mut notes = Notes { bindings: bound.to_vec(), notes, room, kernels };
-    let place = Place { base: GmAddr(BINDINGS), words: bound.len() as u64 };
-    let stop = run(&mut notes, plan, (place, GmAddr(EPITAPH)), calls).err();
+    let source = BindingWords { base: GmAddr(BINDINGS), words: bound.len() as u64 };
+    let stop = run(&mut notes, plan, (source, GmAddr(EPITAPH)), calls).err();
     (notes.notes, stop, notes.kernels)
 }
 

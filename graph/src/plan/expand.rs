@@ -8,7 +8,7 @@ use pto_abi::ids::GmAddr;
 use super::accept::Plan;
 use super::ahead::{BodyCalls, Tries, only_tasks};
 use super::axis::Elements;
-use super::bindings::{Bindings, Place};
+use super::bindings::{BindingWords, Bindings};
 use super::cursor::Cursor;
 use super::epitaph;
 use super::expression::{eval, eval_signed};
@@ -51,13 +51,14 @@ fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), Bui
         orch::BUILDER => return Err(Fault::BUILD_ORCH_ARGS.into()),
         _ => {}
     }
-    let place = Place { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
-    let epitaph = place.epitaph(stream).map_err(|stop| stop.fault)?;
+    let source =
+        BindingWords { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
+    let epitaph = source.epitaph(stream).map_err(|stop| stop.fault)?;
     let mut kept = [0; limits::WORDS];
     let plan = (GmAddr(words[orch::PLAN]), words[orch::PLAN_WORDS]);
     let expanded = read(stream, plan, &mut kept)
-        .and_then(|words| run(stream, words, (place, epitaph), Calls::Ahead));
-    expanded.map_err(|stop| tell(stream, epitaph, stop, &[]).into())
+        .and_then(|words| run(stream, words, (source, epitaph), Calls::Ahead));
+    expanded.map_err(|stop| report(stream, epitaph, stop, &[]).into())
 }
 
 /// Copies a plan. Only this program can change the copy, so the words that were checked are the words that are expanded.
@@ -90,11 +91,11 @@ fn read<'k, G: GraphBuilder>(
 pub(super) fn run<G: StreamBuilder>(
     stream: &mut G,
     words: &[u32],
-    (place, epitaph): (Place, GmAddr),
+    (source, epitaph): (BindingWords, GmAddr),
     calls: Calls,
 ) -> Result<(), Stop> {
     let plan = Plan::accept(words)?;
-    let bound = Bindings::read(stream, &plan, place)?;
+    let bound = Bindings::read(stream, &plan, source)?;
     let mut walk = Walk::new(stream, &plan, bound, calls);
     let root = plan.root();
     let walked = match root.clone().code() {
@@ -110,13 +111,13 @@ pub(super) fn run<G: StreamBuilder>(
             *var = walk.values.var(number);
         }
         let count = (walk.vars as usize).min(epitaph::VAR_COUNT);
-        tell(walk.stream, epitaph, *stop, vars.get(..count).unwrap_or(&[]));
+        report(walk.stream, epitaph, *stop, vars.get(..count).unwrap_or(&[]));
     })
 }
 
 /// Writes into the epitaph why the expansion ended, unless that was done before.
 #[cold]
-fn tell<G: StreamBuilder>(stream: &mut G, at: GmAddr, stop: Stop, vars: &[i64]) -> Fault {
+fn report<G: StreamBuilder>(stream: &mut G, at: GmAddr, stop: Stop, vars: &[i64]) -> Fault {
     let view = TensorView::dense(at, ElementType::U64, &[epitaph::WORDS]);
     let is_told = stream.get(&view, &[epitaph::FAULT]) != Ok(0);
     let head = [
@@ -232,12 +233,12 @@ impl<G: StreamBuilder> Walk<'_, G> {
         let tensor =
             self.bindings.tensor(operand >> 8).copied().ok_or(Stop::new(Fault::PLAN_NAME, at))?;
         let (mut index, shape) = ([0; limits::RANK], tensor.shape());
-        for (place, extent) in index.iter_mut().zip(shape) {
+        for (slot, extent) in index.iter_mut().zip(shape) {
             let at = cursor.at();
             let found = eval_signed(cursor, &self.values)?;
             let wrong =
                 Stop::new(Fault::PLAN_INDEX, at).detail(found.cast_unsigned(), (*extent).into());
-            *place = u32::try_from(found).ok().filter(|found| found < extent).ok_or(wrong)?;
+            *slot = u32::try_from(found).ok().filter(|found| found < extent).ok_or(wrong)?;
         }
         let index = index.get(..shape.len()).unwrap_or(&[]);
         self.release(at)?;

@@ -1,11 +1,11 @@
 //! The grain: calls that follow each other are put together into one dispatch, which one core runs as a [`Chain`].
 //!
 //! ```text
-//! a call --repeat-->    the calls before it    the place of the last call, each of its words one step further: `b b b`
-//!        --go_around--> the calls before it    the place whose turn it is, likewise: `a b a b a b`
-//!        --add-->       the calls before it    another place, of another kernel perhaps: `a b`
+//! a call --repeat-->    the calls before it    the call site of the last call, each of its words one step further: `b b b`
+//!        --go_around--> the calls before it    the call site whose turn it is, likewise: `a b a b a b`
+//!        --add-->       the calls before it    another call site, of another kernel perhaps: `a b`
 //!        --begin-->     calls of its own       those before it are submitted (Walk::release)
-//!        -->            a task of its own      it would be alone: its work is large, or nobody knows it
+//!        -->            a task of its own      it would be alone: its work is large, or it is unknown
 //! ```
 //! Calls are submitted when they have as much work as [`Measure`] says, when another call does not join them, and before the program waits
 //! for a tensor. Invariants: a run has its calls in program order, and no other call comes between them, so that a chain never waits for a
@@ -41,13 +41,13 @@ pub(super) struct Call {
     pub(super) head: [u64; task::PARAMS],
 }
 
-/// A call site of the present run.
+/// A call of a call site that is in a run.
 struct Entry {
     call: Call,
     measure: Measure,
-    /// The first of its operands, and the end of the range.
+    /// The first of its operands, and the one after the last.
     operands: [usize; 2],
-    /// How often this call site is called in succession.
+    /// Calls of this call site one after another.
     times: u32,
 }
 
@@ -294,7 +294,7 @@ impl Run {
             return false;
         }
         for (kept, operand) in self.last_operands().iter_mut().zip(operands) {
-            kept.take(operand.place());
+            kept.take(operand.position());
         }
         if let Some(last) = self.entries.last_mut() {
             last.times += 1;
@@ -337,7 +337,7 @@ impl Run {
         }
         let [first, end] = entry.operands;
         let kept = self.operands.get_mut(first..end).unwrap_or_default();
-        kept.iter_mut().zip(operands).for_each(|(kept, operand)| kept.take(operand.place()));
+        kept.iter_mut().zip(operands).for_each(|(kept, operand)| kept.take(operand.position()));
         self.next += 1;
         if self.next == self.entries.len() {
             (self.next, self.turns) = (0, self.turns + 1);

@@ -58,11 +58,11 @@ pub(super) fn choose<G: StreamBuilder>(
 ) -> Result<usize, Stop> {
     let second = cursor.word();
     let is_first = eval(cursor, &walk.values)? != 0;
-    let mut behind = *cursor;
-    behind.skip(first);
+    let mut end = *cursor;
+    end.skip(first);
     if !is_first {
-        *cursor = behind;
+        *cursor = end;
     }
-    behind.skip(second);
-    Ok(behind.at())
+    end.skip(second);
+    Ok(end.at())
 }

@@ -27,14 +27,14 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn of(given: &Given) -> Self {
         let element_bytes = given.element_bytes().cast_signed();
-        Self { given: *given, element_bytes, last: given.place(), step: 0 }
+        Self { given: *given, element_bytes, last: given.position(), step: 0 }
     }
 
     /// The step to what an operand has, if it goes on with this one: a tile of the same tensor, of which as much counts, at a distance that a
     /// chain can say.
     #[inline]
     pub(super) fn step_to(&self, operand: &impl Next) -> Option<i64> {
-        let step = operand.place().wrapping_sub(self.last).cast_signed();
+        let step = operand.position().wrapping_sub(self.last).cast_signed();
         (operand.is_like(&self.given) && self.can_step(step)).then_some(step)
     }
 
@@ -45,15 +45,15 @@ impl Kept {
     }
 
     #[inline]
-    pub(super) const fn take(&mut self, place: u64) {
-        self.step = place.wrapping_sub(self.last).cast_signed();
-        self.last = place;
+    pub(super) const fn take(&mut self, position: u64) {
+        self.step = position.wrapping_sub(self.last).cast_signed();
+        self.last = position;
     }
 
     /// Whether it and an operand are the same tile, which one of both kernels writes.
     pub(super) fn meets(&self, operand: &Given) -> bool {
         let is_written = self.given.is_written() || operand.is_written();
-        is_written && operand.is_like(&self.given) && operand.place() == self.last
+        is_written && operand.is_like(&self.given) && operand.position() == self.last
     }
 }
 
@@ -66,9 +66,9 @@ pub(super) fn vary(varies: &mut heapless::Vec<Variation<'_>, VARIATIONS>, operan
             Given::Tile(..) => [kept.step.wrapping_mul(kept.element_bytes), kept.step],
             Given::Word(_) => [kept.step, 0],
         };
-        for (place, step) in (at..).zip(steps).filter(|(_, step)| *step != 0) {
+        for (position, step) in (at..).zip(steps).filter(|(_, step)| *step != 0) {
             // There is room for as many as a chain has words.
-            let _ = varies.push(Variation::by(place, step));
+            let _ = varies.push(Variation::by(position, step));
         }
         at += kept.given.args();
     }

@@ -258,9 +258,9 @@ pub mod orch {
     pub const PLAN: usize = 0;
     /// Words of the plan; or one of the numbers below.
     pub const PLAN_WORDS: usize = 1;
-    /// Instead of the words of a plan: a list of tasks follows.
+    /// Instead of the words of a plan: a list of tasks is there.
     pub const TASK_LIST: u64 = u64::MAX;
-    /// Instead of the words of a plan: words for another builder of the device follow. Only simulated devices run these.
+    /// Instead of the words of a plan: the words for another builder of the device stand there. Simulated devices alone run these.
     pub const BUILDER: u64 = u64::MAX - 1;
     /// Where the bindings are.
     pub const BINDINGS: usize = 2;

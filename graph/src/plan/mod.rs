@@ -12,7 +12,7 @@
 //!                                                            '--> epitaph: where a plan or a tile kernel ended, and why
 //! ```
 //! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
-//! each of them; `line.rs`, `ahead.rs` and `rows.rs` how a loop makes many calls at once; `grain.rs` which tasks are one dispatch; `heads.rs` what loops and choices begin with; `pipeline.rs` and `processes.rs` what communicates through `channels.rs`, by the rule in [`turns`], and `crossings.rs` what goes between ranks then; `schedule.rs` what orders tasks beside their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+//! each of them; `line.rs`, `ahead.rs` and `rows.rs` how a loop makes many calls at once; `grain.rs` which tasks are one dispatch; `heads.rs` what loops and choices begin with; `pipeline.rs` and `processes.rs` what communicates through `channels.rs`, by the rule in [`turns`], and `crossings.rs` what goes between ranks then; `schedule.rs` what orders tasks besides their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
 
 mod accept;
 mod ahead;

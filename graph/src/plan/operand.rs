@@ -12,7 +12,7 @@ pub(super) type Args<'a> = heapless::Vec<Arg<'a>, { task::WORDS }>;
 /// An operand of a call that may go on where another call was.
 pub(super) trait Next {
     /// What moves from call to call: the first element of a tile, or a word.
-    fn place(&self) -> u64;
+    fn position(&self) -> u64;
 
     /// Whether only the position differs: a tile of the same tensor of which as much counts, and which stays in its dimensions; or a word.
     fn is_like(&self, given: &Given) -> bool;
@@ -30,7 +30,7 @@ pub(super) enum Operand<'t> {
 
 impl Next for Operand<'_> {
     #[inline]
-    fn place(&self) -> u64 {
+    fn position(&self) -> u64 {
         match self {
             Self::View(view) => view.first(),
             Self::Word(word) => *word,
@@ -78,7 +78,7 @@ pub(super) enum Given {
 
 impl Next for Given {
     #[inline]
-    fn place(&self) -> u64 {
+    fn position(&self) -> u64 {
         match self {
             Self::Tile(_, tile) => tile.first,
             Self::Word(word) => *word,
@@ -123,10 +123,10 @@ impl Given {
 
     /// Moves the operand to `place`: the tile to this element, or the word to this value.
     #[inline]
-    pub(super) fn move_to(&mut self, place: u64) {
+    pub(super) fn move_to(&mut self, position: u64) {
         match self {
-            Self::Tile(_, tile) => tile.move_to(place),
-            Self::Word(word) => *word = place,
+            Self::Tile(_, tile) => tile.move_to(position),
+            Self::Word(word) => *word = position,
         }
     }
 

@@ -13,8 +13,8 @@
 
 use pto_abi::fault::Fault;
 
-use super::accept::places_of;
-use super::channels::{Channel, Completed, Mark, Marks, Moment, Places, Token};
+use super::accept::slots_of;
+use super::channels::{Channel, Completed, Mark, Marks, Moment, Token, TokenSlots};
 use super::crossings::{self, Ranks};
 use super::cursor::Cursor;
 use super::expression::eval_signed;
@@ -58,7 +58,7 @@ pub(super) fn run<G: StreamBuilder>(
 struct Pipeline {
     processes: heapless::Vec<Process, { limits::PROCESSES }>,
     channels: heapless::Vec<Channel, { limits::CHANNELS }>,
-    places: Places,
+    slots: TokenSlots,
     /// The tokens with which processes wait.
     sending: [Token; limits::PROCESSES],
     cycles: [u64; limits::KERNELS],
@@ -75,7 +75,7 @@ impl Pipeline {
         let mut read = Self {
             processes: heapless::Vec::new(),
             channels: heapless::Vec::new(),
-            places: [(Token::default(), 0); limits::TOKENS],
+            slots: [(Token::default(), 0); limits::TOKENS],
             sending: [Token::default(); limits::PROCESSES],
             cycles: [0; limits::KERNELS],
             tasks: 0,
@@ -84,7 +84,7 @@ impl Pipeline {
         let mut first = 0;
         for _ in 0..channels {
             let depth = cursor.word();
-            let count = places_of(depth, processes);
+            let count = slots_of(depth, processes);
             // There is room for as many as were accepted; so below.
             let _ = read.channels.push(Channel::new(depth, [first, count]));
             first += count;
@@ -130,7 +130,7 @@ impl Pipeline {
             State::Takes(channel) => {
                 let channel = self.channels.get(usize::from(channel))?;
                 let closed = channel.is_finished().then_some(process.time);
-                channel.next_at(process.time, &self.places).or(closed)
+                channel.next_at(process.time, &self.slots).or(closed)
             }
             State::Sends | State::Done => None,
         }
@@ -339,10 +339,10 @@ impl Pipeline {
         channel: usize,
     ) -> Result<(), Stop> {
         while let Some(channel) = self.channels.get_mut(channel)
-            && let Some((process, place)) = channel.entering()
-            && let Some(admitted) = channel.admit(&self.sending, &mut self.places)
+            && let Some((process, slot)) = channel.entering()
+            && let Some(admitted) = channel.admit(&self.sending, &mut self.slots)
         {
-            self.ranks.placed(process, place);
+            self.ranks.placed(process, slot);
             self.complete(walk, admitted)?;
         }
         Ok(())
@@ -392,8 +392,8 @@ impl Pipeline {
         let frame = process.frames.last();
         let Some(Frame::Consume { var, body, after, .. }) = frame else { return Ok(()) };
         let (var, body, after) = (*var, *body, *after);
-        let first = of.first(&self.places).zip(of.leaving());
-        let Some((token, place)) = first else {
+        let first = of.first(&self.slots).zip(of.leaving());
+        let Some((token, slot)) = first else {
             let _ = process.frames.pop();
             process.end(after);
             return Ok(());
@@ -402,16 +402,16 @@ impl Pipeline {
         // A token has one mark: that of its task.
         if let [Some(mark), _] = token.sent.marks {
             let ways = (&mut *walk.stream, &walk.bindings);
-            let brought = self.ranks.bring(ways, (mark, place), process.rank);
+            let brought = self.ranks.bring(ways, (mark, slot), process.rank);
             let known = brought.map_err(|fault| Stop::new(fault, process.waits_at + 1))?;
             if process.lacks(known) {
                 process.wait_for(known);
             }
         }
         let taken = process.now(u8::try_from(number).unwrap_or(u8::MAX));
-        let met = of.take(taken, &mut self.places);
-        if let Some(place) = process.vars.get_mut(var as usize) {
-            *place = token.value;
+        let met = of.take(taken, &mut self.slots);
+        if let Some(variable) = process.vars.get_mut(var as usize) {
+            *variable = token.value;
         }
         process.var_count = var + 1;
         process.begin(body);

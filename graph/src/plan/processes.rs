@@ -16,9 +16,9 @@ pub(super) enum State {
     Done,
 }
 
-/// A node that is being expanded. `after` says where the process continues, unless that is the end of the node's body.
+/// A node that is under way. Where the process continues after it says `after`, where that is not the end of what is inside.
 pub(super) enum Frame {
-    /// This many nodes are left in sequence.
+    /// So many nodes are left, one after the other.
     Nodes(u32),
     /// One of two nodes.
     Choice {

@@ -25,7 +25,7 @@ struct Moving {
     /// The last turn of the row that it moves to.
     last: u64,
     /// Where the plan has its expressions, and its parameter.
-    places: [usize; 2],
+    positions: [usize; 2],
 }
 
 impl Moving {
@@ -36,19 +36,19 @@ impl Moving {
         (cursor, params): (&mut Cursor<'_>, &mut Cursor<'_>),
         var: u32,
     ) -> Option<Self> {
-        let places = [cursor.at(), params.at()];
+        let positions = [cursor.at(), params.at()];
         let Line { step, turns, .. } = ahead::step(walk, (&mut cursor.clone(), params), var)?;
-        params.go_to(places[1]);
+        params.go_to(positions[1]);
         let found = operand((&walk.bindings, &walk.values), cursor, params).ok()?;
         let given = if found.is_regular() { found.resolve().ok()? } else { return None };
-        Some(Self { given, step, last: turns, places })
+        Some(Self { given, step, last: turns, positions })
     }
 }
 
 impl Next for Moving {
     #[inline]
-    fn place(&self) -> u64 {
-        self.given.place()
+    fn position(&self) -> u64 {
+        self.given.position()
     }
 
     #[inline]
@@ -147,13 +147,13 @@ impl Row {
         walk.values.set_var(var, now.wrapping_add(1));
         let mut ended = self.operands.iter_mut().filter(|moving| moving.last == made);
         let is_renewed = ended.all(|moving| {
-            let [mut cursor, mut param] = moving.places.map(|at| walk.plan.from(at));
+            let [mut cursor, mut param] = moving.positions.map(|at| walk.plan.from(at));
             let Some(next) = Moving::read(walk, (&mut cursor, &mut param), var) else {
                 return false;
             };
             *moving = next;
             // One step back: the turn moves it to where it is.
-            moving.given.move_to(moving.given.place().wrapping_sub(moving.step));
+            moving.given.move_to(moving.given.position().wrapping_sub(moving.step));
             moving.last = moving.last.saturating_add(made + 1);
             true
         });
@@ -167,7 +167,7 @@ impl Row {
             let [first, end] = row_call.operands;
             let operands = self.operands.get_mut(first..end).unwrap_or_default();
             for moving in operands.iter_mut() {
-                moving.given.move_to(moving.given.place().wrapping_add(moving.step));
+                moving.given.move_to(moving.given.position().wrapping_add(moving.step));
             }
             let given = operands.iter().map(|moving| &moving.given);
             let RowCall { call, measure, is_alone, .. } = row_call;

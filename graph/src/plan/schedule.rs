@@ -116,7 +116,7 @@ impl Pace {
         } else {
             Priority::NORMAL
         };
-        let after = self.place(lane).and_then(|place| *place);
+        let after = self.slot(lane).and_then(|slot| *slot);
         Ok(Choice { lane, priority, after })
     }
 
@@ -126,8 +126,8 @@ impl Pace {
         turn
     }
 
-    /// The index of the task that the next one of a lane waits for; `None`: any number of tasks may be under way.
-    fn place(&mut self, lane: usize) -> Option<&mut Option<TaskId>> {
+    /// Where the task is that the next one of a lane waits for; `None`: any number of tasks may be under way.
+    fn slot(&mut self, lane: usize) -> Option<&mut Option<TaskId>> {
         // One lane has all cores.
         let is_bound = self.schedule.lanes > 1 || self.schedule.has(schedule::IN_ORDER);
         let next = self.next.get(lane).filter(|_| is_bound)?;
@@ -141,12 +141,12 @@ impl Pace {
         id: TaskId,
         choice: Choice,
     ) -> Result<(), Fault> {
-        if let Some(place) = self.place(choice.lane) {
-            *place = Some(id);
+        if let Some(slot) = self.slot(choice.lane) {
+            *slot = Some(id);
         }
         if let Some(next) = self.next.get_mut(choice.lane) {
-            let behind = usize::from(*next).wrapping_add(1);
-            *next = if behind < self.width { u8::try_from(behind).unwrap_or(0) } else { 0 };
+            let following = usize::from(*next).wrapping_add(1);
+            *next = if following < self.width { u8::try_from(following).unwrap_or(0) } else { 0 };
         }
         self.added = self.added.wrapping_add(1);
         // There is room for as many as were accepted.

@@ -72,15 +72,15 @@ pub mod descriptor {
 pub mod scratch {
     /// The number of frames.
     pub const PLACES: usize = 0;
-    /// Words of a frame.
+    /// Words of a slot.
     pub const PLACE_WORDS: usize = 1;
-    /// The address of the words that say whether a frame is taken. Each word has a cache line of its own.
+    /// Where the words begin that say whether a slot is taken, one line each.
     pub const FLAGS: usize = 8;
-    /// The word after the flag of a frame: the sum of the cycles that the kernels executed in it have reported.
+    /// After the flag of a slot: the cycles that the kernels executed in it have reported, in sum.
     pub const CYCLES: usize = 1;
     /// Words from one flag to the next.
     pub const FLAG_WORDS: usize = 8;
-    /// The beginning of a frame, where a core keeps the kernel that it accepted last.
+    /// The beginning of a slot, where a core keeps the kernel that it accepted last.
     pub const KERNEL_WORDS: usize = 4096;
 
     /// The address of the first frame.

@@ -36,11 +36,11 @@ impl Tile {
     }
 }
 
-/// A view that was read from the plan: the position of its tile. The region that the tile touches is computed on demand.
+/// A view that was read: where its tile is. The region that the tile touches is worked out where it is needed.
 #[derive(Clone, Copy)]
 pub(super) struct View<'t> {
     pub(super) param: ParamEntry,
-    /// The index of the view in the plan.
+    /// Where it is in the plan.
     at: usize,
     number: u8,
     whole: &'t TensorView<'static>,
@@ -91,8 +91,8 @@ impl View<'_> {
             let wrong = Stop::new(Fault::PLAN_INDEX, at);
             return Err(wrong.detail(start.cast_unsigned(), extent.cast_unsigned()));
         }
-        if let Some(place) = self.starts.get_mut(dim) {
-            *place = start;
+        if let Some(slot) = self.starts.get_mut(dim) {
+            *slot = start;
         }
         if is_range {
             self.range(u32::try_from(dim).unwrap_or(NO_DIMENSION), (start, length));
@@ -171,8 +171,8 @@ impl View<'_> {
     /// What a task with it touches.
     fn region(&self) -> Result<TensorView<'static>, Stop> {
         let mut region = *self.whole;
-        let places = (0_usize..).zip(self.is_point).zip(self.starts);
-        for ((dim, _), start) in places.filter(|((_, is_point), _)| *is_point) {
+        let points = (0_usize..).zip(self.is_point).zip(self.starts);
+        for ((dim, _), start) in points.filter(|((_, is_point), _)| *is_point) {
             region = region.slice(dim, u32::try_from(start).unwrap_or(u32::MAX), 1);
         }
         for span in self.spans() {

@@ -1,7 +1,7 @@
 //! Lists of tasks: graphs as words in the memory of a device, which the streaming runtime adds.
 //!
 //! The host writes a list (`write.rs`) once for each binding of a program, and [`add`] walks it, with memory that does not depend on its length. A list has
-//! what an image of a graph has no room for: block shapes, predicates and priorities; and views in the place of addresses, so that edges between a list and
+//! what an image of a graph has no room for: block shapes, predicates and priorities; and views instead of addresses, so that edges between a list and
 //! what was submitted before and after it follow from the tensors.
 //!
 //! ```text

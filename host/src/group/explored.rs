@@ -1,6 +1,6 @@
 //! Small groups in every order of arrivals: collectives are clean, a program with a race is found, and so is a transfer that is left out.
 
-use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
+use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemoteAddress, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
 use super::small::SmallRun;
@@ -60,7 +60,7 @@ fn put<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (values, other, copy) = (tensor(&comm, 0)?, tensor(&comm, 1)?, tensor(&comm, 2)?);
     let signal = Signal { slot: 0, value: 1 };
     if comm.rank() == 0 {
-        let remote = RemotePlace { rank: 1, window: 0, offset: BYTES };
+        let remote = RemoteAddress { rank: 1, window: 0, offset: BYTES };
         comm.put(stream, &values, remote, (has_signal == 1).then_some(signal))?;
         if has_signal == 0 {
             comm.signal(stream, 1, signal, &other)?;

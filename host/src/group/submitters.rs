@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::library;
-use pto_graph::group::{Communicator, RemotePlace, Signal};
+use pto_graph::group::{Communicator, RemoteAddress, Signal};
 use pto_graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec, TensorView};
 
 use super::{Group, GroupError, GroupOptions, GroupSessions, NetFaults, NetworkProfile};
@@ -60,7 +60,7 @@ fn add(base: GmAddr) -> (FuncId, CoreKind, [u64; 4]) {
 fn around(comm: &Communicator, base: GmAddr, round: u64) -> [pto_graph::group::Transfer; 4] {
     let (next, last) =
         ((comm.rank() + 1) % comm.size(), (comm.rank() + comm.size() - 1) % comm.size());
-    let remote = RemotePlace { rank: next, window: 0, offset: 3 * BYTES };
+    let remote = RemoteAddress { rank: next, window: 0, offset: 3 * BYTES };
     [
         comm.send_transfer(&tensor(base, 0), next, 7).unwrap(),
         comm.receive_transfer(&tensor(base, 1), last, 7).unwrap(),

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
+use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemoteAddress, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
 use super::small::SmallRun;
@@ -77,10 +77,10 @@ fn neighbours<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let CallArguments { tensor, other, .. } = CallArguments::of(stream, &comm)?;
     let (next, signal) = ((comm.rank() + 1) % comm.size(), Signal { slot: 7, value: 1 });
     let offset = comm.window(0)?.bytes / 2;
-    let remote = RemotePlace { rank: next, window: 0, offset };
+    let remote = RemoteAddress { rank: next, window: 0, offset };
     comm.put(stream, &tensor, remote, Some(signal))?;
     comm.wait(stream, signal, &other)?;
-    comm.get(stream, RemotePlace { rank: next, window: 0, offset: 0 }, &tensor.slice(0, 0, 1))?;
+    comm.get(stream, RemoteAddress { rank: next, window: 0, offset: 0 }, &tensor.slice(0, 0, 1))?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::Finding;
 
-/// What a crate of ours may depend on among ours; `?` behind a name: only as an optional dependency; `~`: only in its tests.
+/// What a crate of ours may depend on among ours; `?` after a name: only as an optional dependency; `~`: only in its tests.
 const ARROWS: &[(&str, &[&str])] = &[
     ("pto-abi", &[]),
     ("pto-graph", &["pto-abi"]),
@@ -153,12 +153,12 @@ pub struct Arrow {
 pub fn wrong(ours: &[String], arrows: &[Arrow]) -> Vec<Finding> {
     let is_known = |name: &&String| ARROWS.iter().any(|(known, _)| known == *name);
     let unknown = ours.iter().filter(|name| !is_known(name)).map(|name| Finding {
-        place: name.clone(),
+        location: name.clone(),
         message: "a new crate: say in tests/src/tidy/arrows.rs what it may depend on".to_owned(),
     });
     let wrong = arrows.iter().filter_map(|arrow| {
         let message = judge(ours, arrow)?;
-        Some(Finding { place: format!("{} -> {}", arrow.from, arrow.to), message })
+        Some(Finding { location: format!("{} -> {}", arrow.from, arrow.to), message })
     });
     unknown.chain(wrong).collect()
 }

@@ -1,7 +1,7 @@
 //! No two files of a crate need each other, directly or through others: a file can be read, tested and replaced with what
 //! is below it, and nothing else.
 //!
-//! The rule. File A *needs* file B of its crate when A names an item that stands in B: in a `use`, or by a path
+//! The rule. File A *needs* file B of its crate when A names an item that is in B: in a `use`, or by a path
 //! (`crate::b::f()`). A name that another module hands on (`pub use`) leads to the file in which the item stands, so that
 //! children of a module that only declares and hands on may use each other through it. `mod b;` needs nothing, and `pub use
 //! b::X` only where the same file also uses `X`. A method is called without naming its file, so that the `impl` blocks of a
@@ -72,7 +72,7 @@ impl Circle {
         let tie = |need: &Need| format!("\n    {} needs {} for {}", need.from, need.to, need.item);
         let ties: String = self.needs.iter().map(tie).collect();
         Finding {
-            place: self.files.first().cloned().unwrap_or_default(),
+            location: self.files.first().cloned().unwrap_or_default(),
             message: format!(
                 "{} files need each other: make them one, or give both a third one{ties}",
                 self.files.len()
@@ -109,7 +109,7 @@ fn paths_of(module: &Module) -> Vec<Vec<String>> {
     used
 }
 
-/// Every path in `tokens`, of one word or more, behind `prefix`; a name behind a dot is a method or a field, and no path.
+/// Every path in `tokens`, of one word or more, after `prefix`; a name after a dot is a method or a field, and no path.
 /// The path of a macro that begins with the macro's own crate begins with `$crate`.
 fn scan(tokens: &TokenStream, prefix: &[String], paths: &mut Vec<Vec<String>>) {
     let mut path: Vec<String> = Vec::new();
@@ -275,8 +275,8 @@ mod tests {
     fn what_ties_the_files_is_told() {
         let a = ("x/src/a.rs", "use crate::b::B; pub struct A(B);");
         let b = ("x/src/b.rs", "use super::a::A; pub struct B(Vec<A>);");
-        let told = found(&[AB, a, b])[0].finding().to_string();
-        assert!(told.contains("x/src/b.rs needs x/src/a.rs for A"), "{told}");
+        let text = found(&[AB, a, b])[0].finding().to_string();
+        assert!(text.contains("x/src/b.rs needs x/src/a.rs for A"), "{text}");
     }
 
     #[test]

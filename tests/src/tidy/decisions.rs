@@ -15,7 +15,7 @@ pub fn is_page(path: &str) -> bool {
 pub fn incomplete(page: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |number: usize, message: String| {
-        findings.push(Finding { place: format!("{}:{number}", page.path), message });
+        findings.push(Finding { location: format!("{}:{number}", page.path), message });
     };
     let line = |start: &str| (1..).zip(page.text.lines()).find(|(_, line)| line.starts_with(start));
     match line("Status: ") {
@@ -56,7 +56,7 @@ pub fn unknown(source: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
             let name = rest[..end].trim_end_matches('.');
             if !name.is_empty() && !exists(&format!("{FOLDER}{name}")) {
                 let message = format!("it names {FOLDER}{name}, which does not exist");
-                findings.push(Finding { place: format!("{}:{number}", source.path), message });
+                findings.push(Finding { location: format!("{}:{number}", source.path), message });
             }
         }
     }

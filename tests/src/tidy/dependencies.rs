@@ -60,7 +60,7 @@ pub struct Dependency {
     pub version: String,
     /// Its licences, as its manifest says.
     pub licence: Option<String>,
-    /// Where it comes from; `None`: it stands in this repository.
+    /// Where it comes from; `None`: it is in this repository.
     pub source: Option<String>,
     /// The crates that need it.
     pub needed_by: BTreeSet<String>,
@@ -70,7 +70,7 @@ pub struct Dependency {
 
 impl Dependency {
     fn finding(&self, message: impl Into<String>) -> Finding {
-        Finding { place: format!("{} {}", self.name, self.version), message: message.into() }
+        Finding { location: format!("{} {}", self.name, self.version), message: message.into() }
     }
 }
 
@@ -118,7 +118,7 @@ fn banned(one: &Dependency) -> Option<Finding> {
 
 fn source(one: &Dependency) -> Option<Finding> {
     let source = one.source.as_deref()?;
-    // The registry's name is the same everywhere; a mirror stands behind it.
+    // The registry's name is the same everywhere; the mirror follows it.
     let is_registry = source.starts_with("registry+") && source.ends_with("/crates.io-index");
     (!is_registry)
         .then(|| one.finding(format!("it comes from {source}: take a release from crates.io")))
@@ -129,7 +129,8 @@ fn versions(all: &[Dependency]) -> Vec<Finding> {
     for one in all {
         versions.entry(&one.name).or_default().insert(&one.version);
     }
-    let finding = |place: &str, message: String| Finding { place: place.to_owned(), message };
+    let finding =
+        |location: &str, message: String| Finding { location: location.to_owned(), message };
     let several = versions.iter().filter(|(_, held)| held.len() > 1);
     let new =
         several.clone().filter(|(name, _)| !SEVERAL_VERSIONS.contains(name)).map(|(name, held)| {
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// What is said of `more`, beside the crates of which several versions are accepted.
+    /// What is said of `more`, besides the crates of which several versions are accepted.
     fn said(more: &[Dependency]) -> String {
         let accepted = SEVERAL_VERSIONS
             .iter()

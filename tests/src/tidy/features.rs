@@ -17,7 +17,7 @@ pub const TREE: [&str; 6] = ["tree", "--offline", "--prefix", "none", "--format"
 fn features(tree: &str) -> Features<'_> {
     let mut features = Features::new();
     for line in tree.lines() {
-        // Behind a crate that stood above already.
+        // After a crate that was above already.
         let line = line.strip_suffix(" (*)").unwrap_or(line);
         if let Some((of, named)) = line.split_once('|') {
             features.entry(of).or_default().insert(named);
@@ -39,7 +39,7 @@ pub fn apart(package: &str, alone: &str, workspace: &str) -> Vec<Finding> {
                 "{of} has the features [{other}], in the whole workspace [{}]: ask for the same, or the crates above it are compiled twice",
                 there.join("] or [")
             );
-            findings.push(Finding { place: package.to_owned(), message });
+            findings.push(Finding { location: package.to_owned(), message });
         }
     }
     findings
@@ -56,14 +56,14 @@ mod tests {
         for alone in ["low v1|", "low v1|alloc", "new v1|"] {
             let found = apart("top", alone, workspace);
             assert_eq!(found.len(), 1, "{alone}");
-            assert_eq!(found[0].place, "top");
+            assert_eq!(found[0].location, "top");
         }
-        let told = apart("top", "low v1|", workspace)[0].to_string();
+        let text = apart("top", "low v1|", workspace)[0].to_string();
         assert!(
-            told.contains(
+            text.contains(
                 "low v1 has the features [], in the whole workspace [alloc,std] or [std]"
             ),
-            "{told}"
+            "{text}"
         );
     }
 }

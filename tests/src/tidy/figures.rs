@@ -12,7 +12,7 @@ pub fn unmeasured(page: &Source, measurements: &[Source]) -> Vec<Finding> {
     let measured: BTreeSet<_> =
         measurements.iter().flat_map(|page| page.text.split_whitespace()).map(number).collect();
     let finding = |(line, figure): (usize, &str)| Finding {
-        place: format!("{}:{line}", page.path),
+        location: format!("{}:{line}", page.path),
         message: format!("no page of docs/measurements has the figure {figure}"),
     };
     let stated = figures(&page.text);

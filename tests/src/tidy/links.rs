@@ -17,7 +17,7 @@ pub fn broken(page: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
         let path = path_of(page, file);
         if !exists(&path) {
             findings.push(Finding {
-                place: format!("{}:{number}", page.path),
+                location: format!("{}:{number}", page.path),
                 message: format!("the link leads to {target}, which does not exist"),
             });
         }
@@ -39,8 +39,8 @@ pub fn without_part(pages: &[Source]) -> Vec<Finding> {
             let path =
                 if file.is_empty() { page.path.clone() } else { normal(&path_of(page, file)) };
             if parts.get(&path).is_some_and(|parts| !parts.contains(part)) {
-                let place = format!("{}:{number}", page.path);
-                findings.push(Finding { place, message: format!("{path} has no part #{part}") });
+                let location = format!("{}:{number}", page.path);
+                findings.push(Finding { location, message: format!("{path} has no part #{part}") });
             }
         }
     }
@@ -62,7 +62,7 @@ pub fn out_of_reach(pages: &[Source], start: &str, steps: usize) -> Vec<Finding>
     }
     let far = pages.iter().filter(|page| !reached.contains(&page.path));
     let message = format!("{steps} links do not lead from {start} here: list the page");
-    far.map(|page| Finding { place: page.path.clone(), message: message.clone() }).collect()
+    far.map(|page| Finding { location: page.path.clone(), message: message.clone() }).collect()
 }
 
 /// The file of a link, from the workspace's folder.
@@ -114,7 +114,7 @@ pub fn unreplaced(page: &Source) -> Vec<Finding> {
     let lines = (1..).zip(page.text.lines());
     let marked = lines.filter(|(_, line)| line.split("@@").nth(1).is_some_and(is_mark));
     let finding = |(number, line): (usize, &str)| Finding {
-        place: format!("{}:{number}", page.path),
+        location: format!("{}:{number}", page.path),
         message: format!("the mark in '{line}' stands for something that nobody has written"),
     };
     marked.map(finding).collect()
@@ -128,7 +128,7 @@ fn is_elsewhere(target: &str) -> bool {
     target.contains("://") || target.starts_with("mailto:")
 }
 
-/// The targets of the links on a page, with their lines; what stands in code is left out.
+/// The targets of the links on a page, with their lines; what is in code is left out.
 fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut targets = Vec::new();
     let mut in_code = false;
@@ -208,7 +208,7 @@ mod tests {
         ];
         let found = |steps| {
             let found = out_of_reach(&pages, "README.md", steps);
-            found.into_iter().map(|finding| finding.place).collect::<Vec<_>>()
+            found.into_iter().map(|finding| finding.location).collect::<Vec<_>>()
         };
         assert_eq!(found(2), ["docs/c.md", "docs/alone.md"]);
         assert_eq!(found(3), ["docs/alone.md"]);

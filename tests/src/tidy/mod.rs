@@ -25,13 +25,13 @@ pub mod source;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Where: the file, and its line from 1 on; or a crate.
-    pub place: String,
+    pub location: String,
     /// What is wrong, and what to do.
     pub message: String,
 }
 
 impl std::fmt::Display for Finding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.location, self.message)
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Module {
 pub(crate) struct Crate {
     pub(crate) files: Vec<String>,
     pub(crate) modules: Vec<Module>,
-    /// Macros by example with the file that each stands in: they are named like items of the root.
+    /// Macros by example with the file that each is in: they are named like items of the root.
     macros: BTreeMap<String, usize>,
 }
 
@@ -105,7 +105,7 @@ impl Crate {
                         }
                         None => {
                             let here = self.files[file].clone();
-                            let path = place(&module.attrs, &here, folder, &name, read)?;
+                            let path = file_of(&module.attrs, &here, folder, &name, read)?;
                             let inner = folder_of(&path, &name);
                             self.add_file(&path, &inner, Some(number), read)?
                         }
@@ -203,23 +203,23 @@ impl Crate {
 }
 
 /// Where the file of `mod name;` is.
-fn place(
+fn file_of(
     attributes: &[syn::Attribute],
     here: &str,
     folder: &str,
     name: &str,
     read: &impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
-    let beside = here.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let told = attributes.iter().find_map(|attribute| match &attribute.meta {
+    let folder_of_module = here.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let path_attribute = attributes.iter().find_map(|attribute| match &attribute.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(path), .. }) => Some(path.value()),
             _ => None,
         },
         _ => None,
     });
-    let mut candidates = match told {
-        Some(told) => vec![normal(&format!("{beside}/{told}"))],
+    let mut candidates = match path_attribute {
+        Some(path_attribute) => vec![normal(&format!("{folder_of_module}/{path_attribute}"))],
         None => vec![format!("{folder}/{name}.rs"), format!("{folder}/{name}/mod.rs")],
     };
     candidates.retain(|path| read(path).is_some());

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Finding;
 use super::source::Source;
 
-/// The phrases behind which a comment names the partner.
+/// The phrases after which a comment names the partner.
 const PHRASES: [&str; 6] = ["pairs with", "pair with", "as in `", "as `", "see `", "with itself"];
-/// What a comment may say in the place of a name: its partner stands in the same function, or is the same operation.
+/// What a comment may say instead of a name: its partner is in the same function, or is the same operation.
 const NEARBY: [&str; 3] = ["above", "below", "itself"];
 
 /// The functions of the workspace.
@@ -86,14 +86,14 @@ pub fn missing(source: &Source, functions: &Functions) -> Vec<Finding> {
         let names = partners(&comment);
         for name in names.iter().filter(|name| !functions.has(name, &source.path)) {
             findings.push(Finding {
-                place: format!("{}:{line}", source.path),
+                location: format!("{}:{line}", source.path),
                 message: format!("the partner `{name}` is no function here: name the one with the other half, with its type if it is in another crate"),
             });
         }
         let is_near = NEARBY.iter().any(|word| comment.contains(word));
         if names.is_empty() && !is_near {
             findings.push(Finding {
-                place: format!("{}:{line}", source.path),
+                location: format!("{}:{line}", source.path),
                 message: "name the function with the other half, as `Type::function`".to_owned(),
             });
         }
@@ -127,7 +127,7 @@ fn comments(source: &Source) -> Vec<(usize, String)> {
     blocks
 }
 
-/// The functions that a comment names behind one of [`PHRASES`], up to the end of the sentence.
+/// The functions that a comment names after one of [`PHRASES`], up to the end of the sentence.
 fn partners(comment: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for phrase in PHRASES {
@@ -151,7 +151,7 @@ fn is_name(text: &str) -> bool {
     text.split("::").all(is_part)
 }
 
-/// The crate's folder: what stands before `/src/`, `/tests/`, `/benches/` or `/examples/`.
+/// The crate's folder: what is before `/src/`, `/tests/`, `/benches/` or `/examples/`.
 fn crate_of(path: &str) -> &str {
     let ends =
         ["/src/", "/tests/", "/benches/", "/examples/"].iter().filter_map(|part| path.find(part));
@@ -182,7 +182,7 @@ fn tokens_of(code: &str) -> Vec<&str> {
     tokens
 }
 
-/// Whether an `impl` behind these tokens is a block, and not a type in a signature.
+/// Whether an `impl` after these tokens is a block, and not a type in a signature.
 fn begins_item(before: &[&str]) -> bool {
     before.last().is_none_or(|last| matches!(*last, "}" | "{" | ";" | "]" | "unsafe"))
 }

@@ -21,9 +21,9 @@ pub fn circles(modules: &[(String, String)]) -> Vec<Finding> {
     for (path, text) in modules {
         let own = name_of(path);
         for needed in needed(path, text, &by_name) {
-            let place = |name: &str| roots.iter().position(|root| *root == root_of(name));
+            let index = |name: &str| roots.iter().position(|root| *root == root_of(name));
             needs.insert((by_name[&own], by_name[&needed]), needed.clone());
-            if let (Some(from), Some(to)) = (place(&own), place(&needed))
+            if let (Some(from), Some(to)) = (index(&own), index(&needed))
                 && from != to
             {
                 packages.insert((from, to), needed);
@@ -48,7 +48,7 @@ fn findings(kind: &str, names: &[&str], needs: &Needs) -> Vec<Finding> {
             .collect();
         let first = circle.first().map_or("", |first| names[*first]);
         Finding {
-            place: format!("bindings/python/{first}"),
+            location: format!("bindings/python/{first}"),
             message: format!(
                 "{} {kind} need each other: give them a third one below both{ties}",
                 circle.len()
@@ -130,7 +130,7 @@ fn absolute(from: &str, package: &str) -> String {
     parts.join(".")
 }
 
-/// The text without comments and without what stands in strings.
+/// The text without comments and without what is in strings.
 fn without_comments(text: &str) -> String {
     let (mut code, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(['#', '"', '\'']) {
@@ -161,7 +161,7 @@ fn end_of_string(text: &str, quote: &str) -> Option<usize> {
     None
 }
 
-/// The lines, where what stands in brackets is one line.
+/// The lines, where what is in brackets is one line.
 fn statements(code: &str) -> Vec<String> {
     let (mut statements, mut depth) = (vec![String::new()], 0_u32);
     for letter in code.replace("\\\n", " ").chars() {
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn modules_that_need_each_other_are_a_circle() {
-        let told = found(&[
+        let found_text = found(&[
             ("p/__init__.py", "from .a import x\n"),
             ("p/a.py", "from . import (\n    b,  # the other\n)\n"),
             ("p/b.py", "def f():\n    import p.a as a, os\n"),
         ]);
         assert_eq!(
-            told,
+            found_text,
             [
                 "bindings/python/p/a.py: 2 modules need each other: give them a third one below both\n    \
               p/a.py needs p/b.py for p.b\n    p/b.py needs p/a.py for p.a"
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn packages_that_need_each_other_are_a_circle_though_their_modules_are_none() {
-        let told = found(&[
+        let found_text = found(&[
             ("p/__init__.py", ""),
             ("p/a.py", "from q.tools import x\n"),
             ("p/b.py", ""),
@@ -215,9 +215,12 @@ mod tests {
             ("q/tools.py", ""),
             ("q/c.py", "from p.b import y"),
         ]);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("bindings/python/p: 2 packages need each other"), "{told:?}");
-        assert!(told[0].contains("p needs q for q.tools"), "{told:?}");
+        assert_eq!(found_text.len(), 1, "{found_text:?}");
+        assert!(
+            found_text[0].starts_with("bindings/python/p: 2 packages need each other"),
+            "{found_text:?}"
+        );
+        assert!(found_text[0].contains("p needs q for q.tools"), "{found_text:?}");
     }
 
     #[test]

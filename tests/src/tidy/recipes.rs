@@ -36,7 +36,7 @@ pub fn second_tables(names: &[&str], sources: &[Source], table: &[&str]) -> Vec<
     };
     let others = sources.iter().filter(|source| !table.contains(&source.path.as_str()));
     let finding = |source: &Source| Finding {
-        place: source.path.clone(),
+        location: source.path.clone(),
         message: format!("it names all {} rows of {}: take them from there", names.len(), table[0]),
     };
     others.filter(names_all).map(finding).collect()
@@ -62,6 +62,6 @@ mod tests {
             Source::new("one.rs", "matmul::build, a_bc"),
         ];
         let found = second_tables(&["matmul", "a_b"], &sources, &["table.rs"]);
-        assert_eq!(found.iter().map(|f| f.place.as_str()).collect::<Vec<_>>(), ["sizes.rs"]);
+        assert_eq!(found.iter().map(|f| f.location.as_str()).collect::<Vec<_>>(), ["sizes.rs"]);
     }
 }

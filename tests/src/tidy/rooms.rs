@@ -13,7 +13,7 @@ pub fn is_called_like(folder: &str, package: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }
 
-/// The files that stand beside the folder of their parts. A module with parts is the `mod.rs` of its folder.
+/// The files that are next to the folder of their parts. A module with parts is the `mod.rs` of its folder.
 #[must_use]
 pub fn beside_their_folder<'a>(paths: impl IntoIterator<Item = &'a str> + Clone) -> Vec<Finding> {
     let folders: BTreeSet<&str> = paths
@@ -25,7 +25,7 @@ pub fn beside_their_folder<'a>(paths: impl IntoIterator<Item = &'a str> + Clone)
     let is_beside =
         |path: &&str| path.strip_suffix(".rs").is_some_and(|stem| folders.contains(stem));
     let finding = |path: &str| Finding {
-        place: path.to_owned(),
+        location: path.to_owned(),
         message: format!("move it to {}/mod.rs, beside its parts", path.trim_end_matches(".rs")),
     };
     paths.into_iter().filter(is_beside).map(finding).collect()
@@ -38,7 +38,7 @@ pub fn arrows_that_lead_up(arrows: &BTreeSet<(String, String)>) -> Vec<Finding> 
         .iter()
         .filter(|(from, to)| from != to && needed_by(to, arrows).contains(from.as_str()));
     let finding = |(from, to): &(String, String)| Finding {
-        place: format!("{from} -> {to}"),
+        location: format!("{from} -> {to}"),
         message: format!(
             "{to} needs {from} as well: move the crate that is needed to where it belongs"
         ),
@@ -93,8 +93,8 @@ mod tests {
         assert!(arrows_that_lead_up(&arrows(&down)).is_empty());
         let found =
             arrows_that_lead_up(&arrows(&[("a", "b/x"), ("b", "c"), ("c", "a/y"), ("c", "d")]));
-        let places: Vec<_> = found.into_iter().map(|finding| finding.place).collect();
-        assert_eq!(places, ["a -> b", "b -> c", "c -> a"]);
+        let locations: Vec<_> = found.into_iter().map(|finding| finding.location).collect();
+        assert_eq!(locations, ["a -> b", "b -> c", "c -> a"]);
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         assert!(beside_their_folder(good).is_empty());
         let bad = beside_their_folder(["a/src/x.rs", "a/src/x/y.rs"]);
         assert_eq!(bad.len(), 1);
-        assert_eq!(bad[0].place, "a/src/x.rs");
+        assert_eq!(bad[0].location, "a/src/x.rs");
         assert!(bad[0].message.contains("a/src/x/mod.rs"));
     }
 }

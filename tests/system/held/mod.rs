@@ -40,7 +40,7 @@ fn pool(os_threads: usize) -> Hosting {
 fn capacities(sizes: Sizes) -> Capacities {
     let window = u32::try_from(sizes.window).unwrap();
     let stream = StreamCapacities { window, map_entries: 8192, heap_rings: 2, heap_bytes: 1 << 12 };
-    // Each task has a word beside those of the arguments.
+    // Each task has a word besides those of the arguments.
     let arg_words = (sizes.words - sizes.window) as u64;
     Capacities { tasks: window, arg_words, edges: 1 << 14, stream, ..Capacities::default() }
 }

@@ -17,7 +17,7 @@ builder_set! {
 pub(crate) const TENSORS: usize = 6;
 /// Tasks of the record.
 pub(crate) const REPLAYED: usize = 3;
-/// Bytes from one tensor to the next. Behind the last one stands a word that is zero.
+/// Bytes from one tensor to the next. After the last one stands a word that is zero.
 const PITCH: u64 = 64;
 /// Bytes of all of it.
 pub(crate) const WORDS: usize = 8 * (TENSORS + 1);
@@ -55,7 +55,7 @@ pub(crate) enum Step {
     Set(usize),
 }
 
-/// What programs of a kind do beside adding and publishing tasks.
+/// What programs of a kind do besides adding and publishing tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Nothing: tasks wait for earlier ones.

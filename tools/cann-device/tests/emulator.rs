@@ -11,17 +11,17 @@ fn emulator(arguments: &[&str]) -> Output {
 #[test]
 fn a_wrong_call_is_told_what_a_right_one_is() {
     for wrong in [&[][..], &["default"], &["nothing", "image.so"], &["serve", "file", "1"]] {
-        let told = emulator(wrong);
-        assert_eq!(told.status.code(), Some(2), "{wrong:?}");
-        let told = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert!(told.starts_with("usage: pto-cann-emulator default|"), "{wrong:?}: {told}");
+        let output = emulator(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.starts_with("usage: pto-cann-emulator default|"), "{wrong:?}: {stderr}");
     }
 }
 
 #[test]
 fn a_missing_image_is_named() {
-    let told = emulator(&["default", "/no/such/image.so"]);
-    assert_eq!(told.status.code(), Some(1));
-    let told = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert!(told.starts_with("/no/such/image.so cannot be loaded: "), "{told}");
+    let output = emulator(&["default", "/no/such/image.so"]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.starts_with("/no/such/image.so cannot be loaded: "), "{stderr}");
 }

@@ -29,7 +29,7 @@ pub struct Kernel<'t> {
 }
 
 impl ChainLink {
-    /// A link as a builder was given it. `view` gives the place of a tensor's part.
+    /// A link as a builder was given it. `view` gives the address of a tensor's part.
     pub(crate) fn of(
         link: &Link<'_>,
         mut argument: impl FnMut(&Arg<'_>) -> Argument,
@@ -104,9 +104,9 @@ impl Way {
             moved.offset = self.word(start, turn) / bytes;
             moved
         };
-        if let Self::At(places) = self {
-            let place = places.get(turn as usize).and_then(|place| place.view());
-            return place.map_or_else(|| argument.clone(), |view| Argument::NoDep(view, Use::None));
+        if let Self::At(bytes) = self {
+            let byte = bytes.get(turn as usize).and_then(|byte| byte.view());
+            return byte.map_or_else(|| argument.clone(), |view| Argument::NoDep(view, Use::None));
         }
         match argument {
             Argument::In(of) => Argument::In(view(of)),
@@ -172,7 +172,7 @@ impl Task {
         let column = |vary: &Vary| match &vary.way {
             Way::By(_) => 0,
             Way::Of(words) => words.len(),
-            Way::At(places) => places.len(),
+            Way::At(bytes) => bytes.len(),
         };
         let of_link = |link: &ChainLink| {
             let columns = link.vary.iter().map(column).sum::<usize>();
@@ -230,9 +230,9 @@ pub(crate) fn defect(link: &ChainLink) -> Option<String> {
             let words = Counted(words.len() as u64, "word");
             Some(format!("{words} for {}; give a word for each", turns(vary)))
         }
-        Way::At(places) if places.len() != vary.turns.count(link.times) as usize => {
-            let places = Counted(places.len() as u64, "place");
-            Some(format!("{places} for {}; give a place for each", turns(vary)))
+        Way::At(bytes) if bytes.len() != vary.turns.count(link.times) as usize => {
+            let bytes = Counted(bytes.len() as u64, "place");
+            Some(format!("{bytes} for {}; give a place for each", turns(vary)))
         }
         Way::At(_) if !matches!(link.args[vary.arg], Argument::Scalar(_)) => Some(format!(
             "argument {} is a view, which stays in its tensor; give a number in its place, such as 0",
@@ -263,8 +263,8 @@ pub fn without_chains(program: &Program) -> Program {
     for step in &program.steps {
         let line = step.line;
         match &step.action {
-            Action::Add(place) => {
-                let task = &program.tasks[*place];
+            Action::Add(index) => {
+                let task = &program.tasks[*index];
                 let last = task.kernel_count() - 1;
                 let mut before = None;
                 for kernel in task.kernels() {
@@ -285,8 +285,8 @@ pub fn without_chains(program: &Program) -> Program {
                 flat.steps.push(Step { action, line });
             }
             Action::Publish(id) => {
-                let place = program.tasks.iter().find(|task| task.id == *id);
-                let kernels = place.map_or(1, Task::kernel_count);
+                let added = program.tasks.iter().find(|task| task.id == *id);
+                let kernels = added.map_or(1, Task::kernel_count);
                 let end = flat.tasks.iter().position(|task| task.id == *id);
                 let ids = end.map_or_else(Vec::new, |end| {
                     flat.tasks[(end + 1).saturating_sub(kernels)..=end]

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::derive::derive;
+use crate::diagnostics;
 use crate::finding::{Finding, Kind};
 use crate::graph::Graph;
 use crate::layout::{Layout, take_apart};
@@ -16,7 +17,6 @@ use crate::races::{Races, races};
 use crate::rig::{Cores, Rings};
 use crate::rings::{self, RingReport, Used};
 use crate::signatures::Signatures;
-use crate::tell;
 use crate::touched::touched;
 
 /// What a program is checked against.
@@ -116,14 +116,14 @@ pub fn check(program: &Program, options: &Options) -> Report {
     let edges = layout.edges.iter().copied().chain(derived).collect();
     let graph = Graph::new(layout.nodes.len(), edges);
     let races = match graph.order() {
-        Ok(places) if check.found.was_refused.is_none() => {
-            let races = races(&graph, &places, &layout.classes);
-            check.tell_races(&layout, &races);
+        Ok(positions) if check.found.was_refused.is_none() => {
+            let races = races(&graph, &positions, &layout.classes);
+            check.report_races(&layout, &races);
             races
         }
         Ok(_) => Races::default(),
         Err(left) => {
-            check.tell_cycle(&layout, &graph, &left);
+            check.report_cycle(&layout, &graph, &left);
             Races::default()
         }
     };
@@ -136,8 +136,8 @@ pub fn check(program: &Program, options: &Options) -> Report {
             "{which} not declare which tensors are read and written: races there are not looked for"
         ));
     }
-    tell::unused(program, &layout, &mut check.found.warnings);
-    tell::aliases(program, &addresses, &mut check.found.warnings);
+    diagnostics::unused(program, &layout, &mut check.found.warnings);
+    diagnostics::aliases(program, &addresses, &mut check.found.warnings);
     let rings = used.map_or_else(Vec::new, |used| check.rings(&used));
     let Found { findings, warnings, notes, .. } = check.found;
     let tasks = || (0_u32..).zip(&layout.nodes).filter_map(|(node, _)| layout.task(node));
@@ -185,7 +185,7 @@ impl Check<'_> {
         if !self.program.streams() {
             return None;
         }
-        tell::early_edges(self.program, layout, &mut self.found.findings);
+        diagnostics::early_edges(self.program, layout, &mut self.found.findings);
         let program = (self.program, self.addresses);
         match derive(program, layout.nodes.len(), self.options.cores) {
             Ok(derived) => {
@@ -194,7 +194,7 @@ impl Check<'_> {
             }
             Err(trouble) => {
                 self.found.was_refused = Some(());
-                self.found.findings.push(tell::refused(self.program, &trouble));
+                self.found.findings.push(diagnostics::refused(self.program, &trouble));
                 self.found.notes.push(
                     "the runtime refuses the program, so that not all edges are known: \
                      races and ring sizes are not looked at"
@@ -205,18 +205,18 @@ impl Check<'_> {
         }
     }
 
-    fn tell_races(&mut self, layout: &Layout, races: &Races) {
-        let told = races.races.iter().map(|race| tell::race(self.program, layout, race));
-        self.found.findings.extend(told);
+    fn report_races(&mut self, layout: &Layout, races: &Races) {
+        let findings = races.races.iter().map(|race| diagnostics::race(self.program, layout, race));
+        self.found.findings.extend(findings);
         for (one, other) in &races.undecided {
-            let finding = tell::undecided(self.program, layout, (*one, *other));
+            let finding = diagnostics::undecided(self.program, layout, (*one, *other));
             self.found.findings.push(finding);
         }
     }
 
-    fn tell_cycle(&mut self, layout: &Layout, graph: &Graph, left: &[u32]) {
+    fn report_cycle(&mut self, layout: &Layout, graph: &Graph, left: &[u32]) {
         let cycle = graph.shortest_cycle(left);
-        self.found.findings.push(tell::cycle(self.program, layout, &cycle, left.len()));
+        self.found.findings.push(diagnostics::cycle(self.program, layout, &cycle, left.len()));
         self.found.notes.push(
             "tasks wait for each other, so that there is no order: races are not looked for".into(),
         );
@@ -232,7 +232,7 @@ impl Check<'_> {
         let attempt = rings::attempt(program, *cores, given);
         let least = rings::least(program, *cores, given, ample);
         if let Err(trouble) = attempt {
-            let finding = tell::too_small(self.program, &trouble, given, least.as_ref());
+            let finding = diagnostics::too_small(self.program, &trouble, given, least.as_ref());
             self.found.findings.push(finding);
         }
         least.map_or_else(Vec::new, |least| rings::report(given, &least, ample))

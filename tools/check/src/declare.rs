@@ -12,7 +12,7 @@ use pto_graph::ElementType;
 use pto_graph::signature::{Access, Extents};
 
 use crate::program::{
-    Action, Argument, BytePlace, ChainLink, Place, Program, Task, Tensor, Use, Vary, View, Way,
+    Action, Argument, ChainLink, Location, Program, Task, Tensor, TensorByte, Use, Vary, View, Way,
     row_major,
 };
 use crate::submit::tensor_view;
@@ -33,7 +33,7 @@ pub struct Buffer {
 /// An argument that is an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
-    /// Its place among the arguments.
+    /// Its index among the arguments.
     pub arg: usize,
     /// What the kernel does there.
     pub access: Access,
@@ -51,9 +51,9 @@ pub fn declare(
     let mut buffers = buffers.to_vec();
     buffers.sort_by_key(|buffer| buffer.address);
     name(program, &buffers);
-    let (buffers, places) = with_heap(program, buffers);
+    let (buffers, indices) = with_heap(program, buffers);
     let mut tasks = std::mem::take(&mut program.tasks);
-    let mut words = Words { program, buffers: &buffers, places };
+    let mut words = Words { program, buffers: &buffers, indices };
     for task in &mut tasks {
         words.declare(task, &operands);
         for link in &mut task.links {
@@ -67,29 +67,29 @@ pub fn declare(
 
 /// The buffers and the tensors of the heap, by their addresses; with the tensors that the program has there already.
 fn with_heap(program: &Program, mut buffers: Vec<Buffer>) -> (Vec<Buffer>, Vec<Option<usize>>) {
-    let of_heap = program.heap.iter().map(|(place, address)| {
-        let tensor = &program.tensors[*place];
+    let of_heap = program.heap.iter().map(|(index, address)| {
+        let tensor = &program.tensors[*index];
         Buffer { name: tensor.to_string(), address: *address, bytes: tensor.bytes, shape: None }
     });
     buffers.extend(of_heap);
     buffers.sort_by_key(|buffer| buffer.address);
-    let place_of = |buffer: &Buffer| {
+    let byte_of = |buffer: &Buffer| {
         let heap = program.heap.iter().find(|(_, address)| *address == buffer.address);
         let is_host = |tensor: &Tensor| {
-            tensor.place == Place::Host(Some(buffer.address)) && tensor.bytes == buffer.bytes
+            tensor.location == Location::Host(Some(buffer.address)) && tensor.bytes == buffer.bytes
         };
-        heap.map(|(place, _)| *place).or_else(|| program.tensors.iter().position(is_host))
+        heap.map(|(index, _)| *index).or_else(|| program.tensors.iter().position(is_host))
     };
-    let places = buffers.iter().map(place_of).collect();
-    (buffers, places)
+    let indices = buffers.iter().map(byte_of).collect();
+    (buffers, indices)
 }
 
 /// The buffer that an address is in.
 fn buffer_of(buffers: &[Buffer], address: GmAddr) -> Option<(usize, &Buffer)> {
     let after = buffers.partition_point(|buffer| buffer.address <= address);
-    let place = after.checked_sub(1)?;
-    let buffer = &buffers[place];
-    (address.0 - buffer.address.0 < buffer.bytes).then_some((place, buffer))
+    let index = after.checked_sub(1)?;
+    let buffer = &buffers[index];
+    (address.0 - buffer.address.0 < buffer.bytes).then_some((index, buffer))
 }
 
 /// The buffer that ends where the address is.
@@ -100,7 +100,7 @@ fn ended(buffers: &[Buffer], address: GmAddr) -> Option<(usize, &Buffer)> {
 
 fn name(program: &mut Program, buffers: &[Buffer]) {
     for tensor in &mut program.tensors {
-        let Place::Host(Some(base)) = tensor.place else { continue };
+        let Location::Host(Some(base)) = tensor.location else { continue };
         let Some((_, buffer)) = buffer_of(buffers, base) else { continue };
         let name = match base.0 - buffer.address.0 {
             0 => buffer.name.clone(),
@@ -115,7 +115,7 @@ struct Words<'a> {
     program: &'a mut Program,
     buffers: &'a [Buffer],
     /// By buffer, once it is a tensor.
-    places: Vec<Option<usize>>,
+    indices: Vec<Option<usize>>,
 }
 
 impl Words<'_> {
@@ -130,7 +130,7 @@ impl Words<'_> {
         for operand in operands(task.func, &words).into_iter().flatten() {
             let Some(Argument::Scalar(word)) = task.args.get(operand.arg) else { continue };
             let Some(argument) = self.argument(GmAddr(*word), operand) else { continue };
-            let only = || Some(Argument::NoDep(self.place_of(GmAddr(*word))?.view()?, Use::None));
+            let only = || Some(Argument::NoDep(self.byte_of(GmAddr(*word))?.view()?, Use::None));
             let argument = if is_of_words { Some(argument) } else { only() };
             if let Some(argument) = argument {
                 task.args[operand.arg] = argument;
@@ -174,7 +174,7 @@ impl Words<'_> {
     }
 
     /// Makes the address in a word of a link one of a tensor: of one and the same, or, where the kernels of the link point into several
-    /// tensors or behind one, a list of places. If a word points into no tensor, the argument stays what it is, with all of its times.
+    /// tensors or after one, a list of bytes. If a word points into no tensor, the argument stays what it is, with all of its times.
     fn relocate(&self, link: &mut ChainLink, arg: usize) {
         let words = (0..link.times).map(|turn| word_or_zero(&link.args_at(turn)[arg]));
         let words: Vec<_> = words.map(GmAddr).collect();
@@ -187,11 +187,11 @@ impl Words<'_> {
             }
             return;
         }
-        let place = |word: &GmAddr| self.place_of(*word).or_else(|| self.place_behind(*word));
-        if let Some(places) = words.iter().map(place).collect() {
+        let index = |word: &GmAddr| self.byte_of(*word).or_else(|| self.end_of(*word));
+        if let Some(indices) = words.iter().map(index).collect() {
             link.args[arg] = Argument::Scalar(0);
             link.vary.retain(|vary| vary.arg != arg);
-            link.vary.push(Vary { arg, turns: Turns::EACH, way: Way::At(places) });
+            link.vary.push(Vary { arg, turns: Turns::EACH, way: Way::At(indices) });
         }
     }
 
@@ -203,69 +203,69 @@ impl Words<'_> {
         words: &[GmAddr],
     ) -> Option<(View, GmAddr)> {
         let Argument::Scalar(first) = link.args[arg] else { return None };
-        let place = self.place_of(GmAddr(first))?;
-        let is_in = |word: &GmAddr| Some(place.tensor) == self.place_of(*word).map(|at| at.tensor);
-        let base = GmAddr(first - place.byte);
-        words.iter().all(is_in).then_some((place.view()?, base))
+        let index = self.byte_of(GmAddr(first))?;
+        let is_in = |word: &GmAddr| Some(index.tensor) == self.byte_of(*word).map(|at| at.tensor);
+        let base = GmAddr(first - index.byte);
+        words.iter().all(is_in).then_some((index.view()?, base))
     }
 
-    /// The byte of a tensor that an address is; `None`: it points into none that has a place.
-    fn place_of(&self, address: GmAddr) -> Option<BytePlace> {
+    /// The byte of a tensor that an address is; `None`: it points into none whose address is known.
+    fn byte_of(&self, address: GmAddr) -> Option<TensorByte> {
         let (number, buffer) = buffer_of(self.buffers, address)?;
-        Some(BytePlace { tensor: self.places[number]?, byte: address.0 - buffer.address.0 })
+        Some(TensorByte { tensor: self.indices[number]?, byte: address.0 - buffer.address.0 })
     }
 
-    /// Of an address behind the last byte of a tensor, where there is nothing to use, the tensor's first byte.
-    fn place_behind(&self, address: GmAddr) -> Option<BytePlace> {
+    /// Of an address after the last byte of a tensor, where there is nothing to use, the tensor's first byte.
+    fn end_of(&self, address: GmAddr) -> Option<TensorByte> {
         let (number, _) = ended(self.buffers, address)?;
-        Some(BytePlace { tensor: self.places[number]?, byte: 0 })
+        Some(TensorByte { tensor: self.indices[number]?, byte: 0 })
     }
 
     /// An address as a view; `None`: it points nowhere.
     fn argument(&mut self, address: GmAddr, operand: Operand) -> Option<Argument> {
-        // Behind the last byte of a buffer there is nothing to use.
+        // After the last byte of a buffer there is nothing to use.
         let (number, buffer) = match buffer_of(self.buffers, address) {
             Some(found) => found,
             None => ended(self.buffers, address)?,
         };
-        let place = match self.places[number] {
-            Some(place) => place,
+        let index = match self.indices[number] {
+            Some(index) => index,
             None => self.put(buffer),
         };
-        self.places[number] = Some(place);
+        self.indices[number] = Some(index);
         let (offset, bytes) = (address.0 - buffer.address.0, buffer.bytes);
         if offset == bytes {
-            let view = View::new(place, ElementType::U8, 0, (&[1], &[1]))?;
+            let view = View::new(index, ElementType::U8, 0, (&[1], &[1]))?;
             return Some(Argument::NoDep(view, Use::None));
         }
         let Operand { access, extents, .. } = operand;
-        if let Some(view) = extents.and_then(|extents| floats(place, (offset, bytes), extents)) {
-            self.program.tensors[place].element = ElementType::F32;
+        if let Some(view) = extents.and_then(|extents| floats(index, (offset, bytes), extents)) {
+            self.program.tensors[index].element = ElementType::F32;
             return Some(self.with_role(view, access));
         }
-        // Nobody knows how much: from there to the end of the buffer, or, where the kernel uses nothing, the address alone.
+        // It is unknown how much: from there to the end of the buffer, or, where the kernel uses nothing, the address alone.
         let (left, used) = match (extents, access) {
             (Some(Extents::Vector(0) | Extents::Matrix([0, ..] | [_, 0, _])), _) => (1, Use::None),
             (_, Access::In) => (bytes - offset, Use::Read),
             _ => (bytes - offset, Use::Unknown),
         };
         let extent = u32::try_from(left).ok()?;
-        let view = View::new(place, ElementType::U8, offset, (&[extent], &[1]))?;
+        let view = View::new(index, ElementType::U8, offset, (&[extent], &[1]))?;
         Some(Argument::NoDep(view, used))
     }
 
     fn put(&mut self, buffer: &Buffer) -> usize {
-        let place = self.program.tensors.len();
+        let index = self.program.tensors.len();
         let is_of_words = buffer.bytes.is_multiple_of(4);
         self.program.tensors.push(Tensor {
-            id: u32::try_from(place).unwrap_or(u32::MAX),
+            id: u32::try_from(index).unwrap_or(u32::MAX),
             name: Some(buffer.name.clone()),
             bytes: buffer.bytes,
             element: if is_of_words { ElementType::U32 } else { ElementType::U8 },
             shape: None,
-            place: Place::Host(Some(buffer.address)),
+            location: Location::Host(Some(buffer.address)),
         });
-        place
+        index
     }
 
     fn with_role(&self, view: View, access: Access) -> Argument {
@@ -287,15 +287,15 @@ const fn word_or_zero(arg: &Argument) -> u64 {
     }
 }
 
-/// A view of `f32`, so many bytes behind the start of a tensor; `None`: it does not fit there.
-fn floats(place: usize, (offset, bytes): (u64, u64), extents: Extents) -> Option<View> {
+/// A view of `f32`, so many bytes after the start of a tensor; `None`: it does not fit there.
+fn floats(index: usize, (offset, bytes): (u64, u64), extents: Extents) -> Option<View> {
     let narrow = |extent: u64| u32::try_from(extent).ok();
     let at = offset.is_multiple_of(4).then_some(offset / 4)?;
     let view = match extents {
-        Extents::Vector(n) => View::new(place, ElementType::F32, at, (&[narrow(n)?], &[1])),
+        Extents::Vector(n) => View::new(index, ElementType::F32, at, (&[narrow(n)?], &[1])),
         Extents::Matrix([rows, cols, ld]) => {
             let shape = [narrow(rows)?, narrow(cols)?];
-            View::new(place, ElementType::F32, at, (&shape, &[ld, 1]))
+            View::new(index, ElementType::F32, at, (&shape, &[ld, 1]))
         }
     }?;
     tensor_view(&view, GmAddr::NULL, bytes).defect().is_none().then_some(view)
@@ -329,7 +329,7 @@ fn infer(program: &mut Program) {
         }
     }
     for (tensor, shape) in program.tensors.iter_mut().zip(shapes) {
-        if matches!(tensor.place, Place::Host(_)) && tensor.shape.is_none() {
+        if matches!(tensor.location, Location::Host(_)) && tensor.shape.is_none() {
             tensor.shape = shape;
         }
     }
@@ -338,7 +338,7 @@ fn infer(program: &mut Program) {
 /// Gives tensors the extents that are stated, where these are as many elements: views may see a tensor as one row.
 fn state(program: &mut Program, buffers: &[Buffer]) {
     for tensor in &mut program.tensors {
-        let Place::Host(Some(base)) = tensor.place else { continue };
+        let Location::Host(Some(base)) = tensor.location else { continue };
         let stated = buffers.iter().find(|buffer| buffer.address == base);
         let Some(shape) = stated.and_then(|buffer| buffer.shape.as_ref()) else { continue };
         let grow = |bytes: u64, extent: &u32| bytes.checked_mul(u64::from(*extent));

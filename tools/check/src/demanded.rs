@@ -21,9 +21,9 @@ use crate::races::sweep;
 pub fn demanded_path(program: &Program) -> Option<u64> {
     let flat = without_chains(program);
     let layout = take_apart(&flat, &Addresses::of(&flat));
-    let places = Graph::new(layout.nodes.len(), layout.edges.clone()).order().ok()?;
-    let mut order: Vec<u32> = (0_u32..).zip(&places).map(|(node, _)| node).collect();
-    order.sort_unstable_by_key(|node| places[*node as usize]);
+    let positions = Graph::new(layout.nodes.len(), layout.edges.clone()).order().ok()?;
+    let mut order: Vec<u32> = (0_u32..).zip(&positions).map(|(node, _)| node).collect();
+    order.sort_unstable_by_key(|node| positions[*node as usize]);
     let meets = meets(&layout.classes);
     let touched = touched(&layout);
     let mut depths = vec![Depth::default(); layout.classes.len()];

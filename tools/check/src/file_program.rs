@@ -1,7 +1,7 @@
-//! A program from a file as one that a firmware runs: its steps again, on tensors that have a place in memory.
+//! A program from a file as one that a firmware runs: its steps again, on tensors that have addresses in memory.
 //!
 //! ```text
-//! FileProgram::new --> blocks (what memory it needs) --place--> BuilderSet of one program, FileProgram::NAME
+//! FileProgram::new --> blocks (what memory it needs) --set_blocks--> BuilderSet of one program, FileProgram::NAME
 //! ```
 //! Graphs are submitted by `graph_submitter.rs`, programs of the streaming runtime by `submit.rs`. What a file does not say, and a
 //! run needs, is a defect, which names the line.
@@ -16,14 +16,14 @@ use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, StreamBuild
 use crate::graph_submitter::GraphSubmitter;
 use crate::layout::{edge_of_unknown, never_published, published_twice};
 use crate::memory_map::Addresses;
-use crate::program::{Action, Argument, Place, Program, Publish, Step, Task};
+use crate::program::{Action, Argument, Location, Program, Publish, Step, Task};
 use crate::submit::{HostAccess, Refused, Submitter};
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct FileProgram {
     program: Arc<Program>,
-    /// The tensors, once they have a place; on another device another one.
+    /// The tensors, once they have addresses; on another device another one.
     placed: Arc<Mutex<Option<Arc<Addresses>>>>,
     /// The step that the builder refused in the last run.
     refused: Arc<Mutex<Option<usize>>>,
@@ -46,7 +46,7 @@ impl FileProgram {
     /// What the program is called in the firmware.
     pub const NAME: &'static str = "graph_file";
 
-    /// A program whose tensors have no place yet.
+    /// A program whose tensors have no addresses yet.
     #[must_use]
     pub fn new(program: Arc<Program>) -> Self {
         Self { program, placed: Arc::default(), refused: Arc::default() }
@@ -79,8 +79,8 @@ impl FileProgram {
                 let is_published = above.unpublished.remove(id).is_none();
                 return is_published.then(|| published_twice(*id));
             }
-            Action::Add(place) => {
-                let task = &self.program.tasks[*place];
+            Action::Add(index) => {
+                let task = &self.program.tasks[*index];
                 let missing = self.missing_of(task, &above.tasks);
                 above.tasks.insert(task.id);
                 if task.publish == Publish::Later {
@@ -118,8 +118,8 @@ impl FileProgram {
         }
         self.program.steps.iter().find_map(|step| {
             let edges: Vec<(u32, u32)> = match step.action {
-                Action::Add(place) => {
-                    let task = &self.program.tasks[place];
+                Action::Add(index) => {
+                    let task = &self.program.tasks[index];
                     task.after.iter().map(|producer| (*producer, task.id)).collect()
                 }
                 Action::Edge { producer, consumer } => vec![(producer, consumer)],
@@ -165,15 +165,15 @@ impl FileProgram {
         blocks
     }
 
-    /// The block of a tensor of the host's, and its place in there.
+    /// The block of a tensor of the host's, and its offset in that.
     #[must_use]
-    pub fn place_of(&self, tensor: usize) -> Option<(usize, u64)> {
-        let place = *Addresses::of(&self.program).blocks.get(tensor)?;
-        (place.0 != u32::MAX).then_some((place.0 as usize, place.1))
+    pub fn block_of(&self, tensor: usize) -> Option<(usize, u64)> {
+        let block = *Addresses::of(&self.program).blocks.get(tensor)?;
+        (block.0 != u32::MAX).then_some((block.0 as usize, block.1))
     }
 
     /// The blocks are at these addresses from now on.
-    pub fn place(&self, blocks: &[GmAddr]) {
+    pub fn set_blocks(&self, blocks: &[GmAddr]) {
         let mut addresses = Addresses::of(&self.program);
         for (base, (block, offset)) in addresses.bases.iter_mut().zip(&addresses.blocks) {
             if let Some(start) = blocks.get(*block as usize) {
@@ -184,7 +184,7 @@ impl FileProgram {
     }
 
     /// The tensors are at these addresses from now on.
-    pub fn place_each(&self, tensors: &[GmAddr]) {
+    pub fn set_addresses(&self, tensors: &[GmAddr]) {
         let mut addresses = Addresses::of(&self.program);
         addresses.bases.clear();
         addresses.bases.extend_from_slice(tensors);
@@ -195,10 +195,10 @@ impl FileProgram {
         *self.placed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(addresses));
     }
 
-    /// Where a tensor is; `None`: it has no place of its own, or none yet.
+    /// Where a tensor is; `None`: it has no address of its own, or none yet.
     #[must_use]
     pub fn address_of(&self, tensor: usize) -> Option<GmAddr> {
-        let is_host = matches!(self.program.tensors.get(tensor)?.place, Place::Host(_));
+        let is_host = matches!(self.program.tensors.get(tensor)?.location, Location::Host(_));
         let placed = self.placed().ok()?;
         placed.bases.get(tensor).copied().filter(|_| is_host)
     }

@@ -82,7 +82,7 @@ pub struct Finding {
     /// The tensor concerned, by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tensor: Option<u32>,
-    /// Bytes of the tensor that both accesses of a race touch: the first ones, and the byte behind.
+    /// Bytes of the tensor that both accesses of a race touch: the first ones, and the byte after the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<[u64; 2]>,
     /// The fault that a run would end with.

@@ -47,7 +47,7 @@ impl Graph {
         0..u32::try_from(self.nodes()).unwrap_or(u32::MAX)
     }
 
-    /// The place of each node in an order in which producers come first. `Err`: which nodes wait for a cycle, or are on one.
+    /// The position of each node in an order in which producers come first. `Err`: which nodes wait for a cycle, or are on one.
     pub(crate) fn order(&self) -> Result<Vec<u32>, Vec<u32>> {
         // Most programs are in order as they stand.
         if self.all().all(|node| self.consumers(node).first().is_none_or(|first| *first > node)) {
@@ -59,10 +59,10 @@ impl Graph {
         }
         let mut free: VecDeque<u32> =
             self.all().filter(|node| waits[*node as usize] == 0).collect();
-        let mut places = vec![u32::MAX; self.nodes()];
+        let mut positions = vec![u32::MAX; self.nodes()];
         let mut next = 0;
         while let Some(node) = free.pop_front() {
-            places[node as usize] = next;
+            positions[node as usize] = next;
             next += 1;
             for consumer in self.consumers(node) {
                 waits[*consumer as usize] -= 1;
@@ -72,9 +72,9 @@ impl Graph {
             }
         }
         if next as usize == self.nodes() {
-            return Ok(places);
+            return Ok(positions);
         }
-        Err(self.all().filter(|node| places[*node as usize] == u32::MAX).collect())
+        Err(self.all().filter(|node| positions[*node as usize] == u32::MAX).collect())
     }
 
     /// The shortest cycle, producers before consumers, from its lowest node on. Every cycle has an edge against the order of
@@ -103,7 +103,7 @@ impl Graph {
             }
         }
         let lowest = best.iter().enumerate().min_by_key(|(_, node)| **node);
-        let lowest = lowest.map_or(0, |(place, _)| place);
+        let lowest = lowest.map_or(0, |(position, _)| position);
         best.rotate_left(lowest);
         best
     }
@@ -126,9 +126,9 @@ impl Graph {
                 let node = seen[at];
                 *budget = budget.saturating_sub(1);
                 for consumer in self.consumers(node) {
-                    let place = &mut came_from[*consumer as usize];
-                    if *place == u32::MAX && is_left[*consumer as usize] {
-                        *place = node;
+                    let position = &mut came_from[*consumer as usize];
+                    if *position == u32::MAX && is_left[*consumer as usize] {
+                        *position = node;
                         seen.push(*consumer);
                         found |= *consumer == to;
                     }
@@ -155,9 +155,9 @@ mod tests {
     #[test]
     fn a_graph_without_a_cycle_has_an_order() {
         let graph = Graph::new(5, vec![(3, 1), (1, 0), (3, 0), (0, 4), (3, 1)]);
-        let places = graph.order().unwrap();
+        let positions = graph.order().unwrap();
         for (producer, consumer) in [(3, 1), (1, 0), (3, 0), (0, 4)] {
-            assert!(places[producer] < places[consumer]);
+            assert!(positions[producer] < positions[consumer]);
         }
         assert_eq!(graph.consumers(3), [0, 1], "an edge that comes twice is one");
         assert_eq!(Graph::new(3, vec![(0, 2)]).order().unwrap(), [0, 1, 2]);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_shortest_cycle_is_found() {
-        // 0 -> 1 -> 2 -> 3 -> 4 -> 0 with a shortcut 1 -> 4, and 5 -> 6 -> 7 -> 5 behind it.
+        // 0 -> 1 -> 2 -> 3 -> 4 -> 0 with a shortcut 1 -> 4, and 5 -> 6 -> 7 -> 5 after it.
         let edges = vec![(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 4), (4, 5), (5, 6), (6, 7)];
         let with = |more: &[(u32, u32)]| {
             let graph = Graph::new(9, edges.iter().chain(more).copied().collect());

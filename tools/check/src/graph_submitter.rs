@@ -36,8 +36,8 @@ impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
         let mut producers: HashMap<u32, Vec<u32>> = HashMap::new();
         for step in &program.steps {
             match step.action {
-                Action::Add(place) => {
-                    let task = &program.tasks[place];
+                Action::Add(index) => {
+                    let task = &program.tasks[index];
                     producers.entry(task.id).or_default().extend(&task.after);
                 }
                 Action::Edge { producer, consumer } => {
@@ -62,8 +62,8 @@ impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
 
     fn step(&mut self, action: &Action) -> Result<(), Fault> {
         match action {
-            Action::Add(place) => {
-                let task = &self.program.tasks[*place];
+            Action::Add(index) => {
+                let task = &self.program.tasks[*index];
                 self.add(task)?;
                 match task.publish {
                     Publish::Now => self.finish(task),

@@ -42,8 +42,8 @@ impl Held {
             let way = match &vary.way {
                 Way::By(step) => Ok(*step),
                 Way::Of(words) => Err(words.iter().map(|word| word.wrapping_add(base)).collect()),
-                Way::At(places) => {
-                    let views = places.iter().filter_map(|place| place.view());
+                Way::At(bytes) => {
+                    let views = bytes.iter().filter_map(|byte| byte.view());
                     let address = |of: View| Ok(view(&of)?.address().0);
                     Err(views.map(address).collect::<Result<_, E>>()?)
                 }

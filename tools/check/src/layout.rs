@@ -25,9 +25,9 @@ pub(crate) struct Node {
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A task, by its place.
+    /// A task, by its index.
     Task(usize),
-    /// A task of a record, by its place, in a replay with this number.
+    /// A task of a record, by its index, in a replay with this number.
     Replayed(usize, u32),
     /// The program gets an element.
     Get,
@@ -41,7 +41,7 @@ pub(crate) struct Access {
     pub(crate) node: u32,
     /// The argument, those of all kernels of a chain counted; as many as the task has: its predicate.
     pub(crate) argument: u32,
-    /// The tensor, by its place.
+    /// The tensor, by its index.
     pub(crate) tensor: usize,
     /// Where the tensor begins in its block.
     pub(crate) origin: u64,
@@ -89,7 +89,7 @@ impl Layout {
         }
     }
 
-    /// The task that a node is, by its place.
+    /// The task that a node is, by its index.
     pub(crate) fn task(&self, node: u32) -> Option<usize> {
         match self.nodes.get(node as usize)?.what {
             What::Task(task) | What::Replayed(task, _) => Some(task),
@@ -106,7 +106,7 @@ struct Spot {
     start: u64,
     /// And to where the tensor begins that people know.
     origin: u64,
-    /// The tensor that people know, by its place.
+    /// The tensor that people know, by its index.
     tensor: usize,
 }
 
@@ -139,12 +139,12 @@ struct Body {
 
 /// Takes a program apart.
 pub(crate) fn take_apart(program: &Program, addresses: &Addresses) -> Layout {
-    let spot = |(place, (block, start)): (usize, &(u32, u64))| {
+    let spot = |(index, (block, start)): (usize, &(u32, u64))| {
         (*block != u32::MAX).then_some(Spot {
             block: *block,
             start: *start,
             origin: *start,
-            tensor: place,
+            tensor: index,
         })
     };
     let mut walk = Walk {
@@ -165,20 +165,20 @@ pub(crate) fn take_apart(program: &Program, addresses: &Addresses) -> Layout {
         walk.step(&step.action, step.line);
     }
     walk.look_up();
-    walk.tell_unpublished();
+    walk.report_unpublished();
     walk.layout
 }
 
 impl<'p> Walk<'p> {
     fn step(&mut self, action: &'p Action, line: usize) {
         match action {
-            Action::Allocate(place) => match &mut self.open {
-                Some((_, body)) => body.allocated.push(*place),
-                None => self.allocate(*place),
+            Action::Allocate(index) => match &mut self.open {
+                Some((_, body)) => body.allocated.push(*index),
+                None => self.allocate(*index),
             },
-            Action::Add(place) => match &mut self.open {
-                Some((_, body)) => body.tasks.push(*place),
-                None => self.add(*place, line),
+            Action::Add(index) => match &mut self.open {
+                Some((_, body)) => body.tasks.push(*index),
+                None => self.add(*index, line),
             },
             Action::Edge { producer, consumer } => {
                 self.layout.single_edges += 1;
@@ -187,7 +187,7 @@ impl<'p> Walk<'p> {
             Action::Get(view) => self.touch(What::Get, view, line),
             Action::Set(view, _) => self.touch(What::Set, view, line),
             Action::BeginRecording { record, tensors } => {
-                let tensors = tensors.iter().map(|(place, _)| *place).collect();
+                let tensors = tensors.iter().map(|(index, _)| *index).collect();
                 self.open = Some((*record, Body { tensors, ..Body::default() }));
             }
             Action::EndRecording => {
@@ -210,17 +210,17 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn tell_unpublished(&mut self) {
+    fn report_unpublished(&mut self) {
         for (id, line) in std::mem::take(&mut self.unpublished) {
             let finding = Finding::new(Kind::Refused, never_published(id)).line(line).tasks([id]);
             self.layout.findings.push(finding);
         }
     }
 
-    fn allocate(&mut self, place: usize) {
-        self.spots[place] = Some(Spot { block: self.blocks, start: 0, origin: 0, tensor: place });
+    fn allocate(&mut self, index: usize) {
+        self.spots[index] = Some(Spot { block: self.blocks, start: 0, origin: 0, tensor: index });
         self.blocks += 1;
-        self.layout.is_allocated[place] = true;
+        self.layout.is_allocated[index] = true;
     }
 
     fn node(&mut self, what: What, line: usize) -> u32 {
@@ -230,9 +230,9 @@ impl<'p> Walk<'p> {
         node
     }
 
-    fn add(&mut self, place: usize, line: usize) {
-        let task = &self.program.tasks[place];
-        let node = self.node(What::Task(place), line);
+    fn add(&mut self, index: usize, line: usize) {
+        let task = &self.program.tasks[index];
+        let node = self.node(What::Task(index), line);
         self.ids.insert(task.id, node);
         if task.publish == Publish::Later && !self.program.streams() {
             self.unpublished.insert(task.id, line);
@@ -313,17 +313,17 @@ impl<'p> Walk<'p> {
     fn replay(&mut self, record: u32, tensors: &'p [View], line: usize) {
         let Some(body) = self.recordings.get(&record).cloned() else { return };
         self.replays += 1;
-        for place in &body.allocated {
-            self.allocate(*place);
+        for index in &body.allocated {
+            self.allocate(*index);
         }
         for (bound, view) in body.tensors.iter().zip(tensors) {
             let at = view.offset.saturating_mul(view.element.bytes());
             self.spots[*bound] = self.spots[view.tensor]
                 .map(|spot| Spot { start: spot.start.saturating_add(at), ..spot });
         }
-        for place in &body.tasks {
-            let node = self.node(What::Replayed(*place, self.replays), line);
-            self.accesses(node, &self.program.tasks[*place]);
+        for index in &body.tasks {
+            let node = self.node(What::Replayed(*index, self.replays), line);
+            self.accesses(node, &self.program.tasks[*index]);
         }
     }
 

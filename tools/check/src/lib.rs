@@ -7,7 +7,7 @@
 //! Program --submit--> the firmware's builder on memory of our own --> derived edges, what rings need
 //!          submit.rs  rig.rs, run_memory/                              derive.rs, rings.rs
 //!         --take_apart--> nodes, edges, accesses --> cycles, races --> Report
-//!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, tell.rs
+//!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, diagnostics.rs
 //! ```
 //! `docs/reference/graph-files.md` describes the fields of the file, and `docs/how-to/check.md` the checks. This crate does not compute edges, overlaps, refusals and ring sizes
 //! itself: it asks the firmware's builder.
@@ -37,8 +37,8 @@ pub mod run_memory;
 mod shown;
 mod signatures;
 
+mod diagnostics;
 mod submit;
-mod tell;
 mod touched;
 mod written;
 

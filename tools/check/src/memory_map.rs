@@ -5,7 +5,7 @@
 
 use pto_abi::GmAddr;
 
-use crate::program::{Place, Program};
+use crate::program::{Location, Program};
 
 /// Where heaps and tensors without an address are put: above the addresses of processes and devices.
 const FAKE: u64 = 1 << 47;
@@ -25,7 +25,7 @@ pub(crate) struct Addresses {
     pub(crate) bases: Vec<GmAddr>,
     /// Where the heaps begin.
     pub(crate) heap: GmAddr,
-    /// Of each tensor of the host's its block, and its place in there.
+    /// Of each tensor of the host's its block, and its offset in that.
     pub(crate) blocks: Vec<(u32, u64)>,
     /// How many blocks there are.
     pub(crate) count: u32,
@@ -38,15 +38,15 @@ impl Addresses {
         let mut next = FAKE + HEAPS;
         let mut bases = Vec::with_capacity(program.tensors.len());
         for tensor in &program.tensors {
-            bases.push(match tensor.place {
-                Place::Host(Some(base)) => base,
-                Place::Host(None) => {
+            bases.push(match tensor.location {
+                Location::Host(Some(base)) => base,
+                Location::Host(None) => {
                     let base = next;
                     // Who reads files sees to it that the sum fits.
                     next = next.saturating_add(tensor.bytes.max(1).next_multiple_of(64));
                     GmAddr(base)
                 }
-                Place::Heap | Place::Bound(_) => GmAddr::NULL,
+                Location::Heap | Location::Bound(_) => GmAddr::NULL,
             });
         }
         let mut addresses = Self {
@@ -61,28 +61,28 @@ impl Addresses {
     }
 
     fn make_blocks(&mut self, program: &Program) {
-        let is_host = |place: &usize| matches!(program.tensors[*place].place, Place::Host(_));
+        let is_host = |index: &usize| matches!(program.tensors[*index].location, Location::Host(_));
         let mut order: Vec<usize> = (0..self.bases.len()).filter(is_host).collect();
-        order.sort_by_key(|place| self.bases[*place]);
+        order.sort_by_key(|index| self.bases[*index]);
         // The block that is being made: where it begins and ends, and the tensor that reaches furthest.
         let mut open: Option<(u64, u64, usize)> = None;
-        for place in order {
-            let (base, bytes) = (self.bases[place].0, program.tensors[place].bytes);
+        for index in order {
+            let (base, bytes) = (self.bases[index].0, program.tensors[index].bytes);
             let end = base.saturating_add(bytes);
             let (start, reach, furthest) = match open {
                 Some((start, reach, furthest)) if base < reach => {
                     if self.bases[furthest].0 != base {
-                        self.aliases.push((furthest, place));
+                        self.aliases.push((furthest, index));
                     }
                     (start, reach, furthest)
                 }
                 _ => {
                     self.count += 1;
-                    (base, 0, place)
+                    (base, 0, index)
                 }
             };
-            self.blocks[place] = (self.count - 1, base - start);
-            open = Some(if end > reach { (start, end, place) } else { (start, reach, furthest) });
+            self.blocks[index] = (self.count - 1, base - start);
+            open = Some(if end > reach { (start, end, index) } else { (start, reach, furthest) });
         }
     }
 }

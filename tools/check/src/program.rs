@@ -1,6 +1,6 @@
 //! What a program submitted, step by step: the model between recorder, file and checks.
 //!
-//! Tasks, tensors and recordings are known by ids of the file's own choice, and by their places in the tables here; a
+//! Tasks, tensors and recordings are known by ids of the file's own choice, and by their indices in the tables here; a
 //! recorded program counts both from 0.
 
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub struct Program {
     pub tasks: Vec<Task>,
     /// What was done, in order.
     pub steps: Vec<Step>,
-    /// Where a recorder saw tensors of the heap, by their places, if each had memory of its own.
+    /// Where a recorder saw tensors of the heap, by their indices, if each had memory of its own.
     pub(crate) heap: Vec<(usize, GmAddr)>,
 }
 
@@ -53,8 +53,8 @@ impl Program {
         let mut recorded: HashMap<u32, usize> = HashMap::new();
         for step in &self.steps {
             match step.action {
-                Action::Add(place) => {
-                    let kernels = self.tasks[place].kernel_count();
+                Action::Add(index) => {
+                    let kernels = self.tasks[index].kernel_count();
                     match open {
                         Some(record) => *recorded.entry(record).or_default() += kernels,
                         None => count += kernels,
@@ -92,9 +92,9 @@ pub enum Action {
     OpenScope(DependencyMode),
     /// Closes the innermost scope.
     CloseScope,
-    /// Allocates a tensor, by its place, in the innermost scope.
+    /// Allocates a tensor, by its index, in the innermost scope.
     Allocate(usize),
-    /// Adds a task, by its place.
+    /// Adds a task, by its index.
     Add(usize),
     /// Makes a task that is not published wait for another one; both by id.
     Edge {
@@ -109,7 +109,7 @@ pub enum Action {
     Get(View),
     /// Waits for those that read or write an element, and writes this value; `None`: the file does not say which.
     Set(View, Option<u64>),
-    /// Begins a record; its tensors, by their places, look like these views.
+    /// Begins a record; its tensors, by their indices, look like these views.
     BeginRecording {
         /// The id.
         record: u32,
@@ -143,12 +143,12 @@ pub struct Tensor {
     /// Its extents, where they are known.
     pub shape: Option<Vec<u32>>,
     /// Where it is.
-    pub place: Place,
+    pub location: Location,
 }
 
 /// Where a tensor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In memory of the host's, at this address if it is known.
     Host(Option<GmAddr>),
     /// On the heap of a scope.
@@ -169,7 +169,7 @@ impl fmt::Display for Tensor {
 /// A strided part of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// The tensor, by its place.
+    /// The tensor, by its index.
     pub tensor: usize,
     /// The type of its elements.
     pub element: ElementType,
@@ -239,7 +239,7 @@ pub struct Task {
     pub kind: CoreKind,
     /// Its arguments.
     pub args: Vec<Argument>,
-    /// Ids of tasks that it waits for, beside those that its tensors say.
+    /// Ids of tasks that it waits for, besides those that its tensors say.
     pub after: Vec<u32>,
     /// Whether it is published with this step.
     pub publish: Publish,
@@ -295,19 +295,19 @@ pub enum Way {
     /// For each turn: the word; of a view, bytes from the tensor's first one.
     Of(Vec<u64>),
     /// For each turn: the address of a byte, which may be another tensor's each time.
-    At(Vec<BytePlace>),
+    At(Vec<TensorByte>),
 }
 
 /// A byte of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BytePlace {
-    /// The tensor, by its place.
+pub struct TensorByte {
+    /// The tensor, by its index.
     pub tensor: usize,
     /// Bytes from its first one.
     pub byte: u64,
 }
 
-impl BytePlace {
+impl TensorByte {
     /// The byte as a view; `None`: no view can say it.
     #[must_use]
     pub fn view(self) -> Option<View> {

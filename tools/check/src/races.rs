@@ -3,10 +3,10 @@
 //! ```text
 //! accesses --by bytes--> classes --sweep over a block--> pairs of classes that meet (overlap.rs of the firmware)
 //!   pair of classes: the accesses in an order of the graph; each is asked for a way from the last write before it and to
-//!                    the first write behind it --> reach.rs
+//!                    the first write after it --> reach.rs
 //! ```
 //! Where the writes of a class are a chain, and each access has a way to its neighbours in that chain, all pairs are ordered:
-//! a race is found if there is one. Where a chain is broken, that is a race by itself, and others may hide behind it.
+//! a race is found if there is one. Where a chain is broken, that is a race by itself, and others may hide after it.
 //!
 //! Cost: a comparison for each pair of classes of a block whose ranges of bytes meet (most tensors have few ways to be
 //! used), and up to two questions for each access and each class that meets its own.
@@ -22,8 +22,8 @@ use crate::reach::without_way;
 
 /// Questions that are answered together: what they take of memory.
 const TOGETHER: usize = 4_000_000;
-/// Races that are told apart; more are only counted.
-pub(crate) const TOLD: usize = 1000;
+/// Races that are reported one by one; more are only counted.
+pub(crate) const MAX_REPORTED: usize = 1000;
 
 /// Two accesses without an order.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct Races {
 
 struct Search<'a> {
     graph: &'a Graph,
-    places: &'a [u32],
+    positions: &'a [u32],
     classes: &'a [Class],
     pairs: Vec<(u32, u32)>,
     meant: Vec<Race>,
@@ -76,10 +76,11 @@ pub(crate) fn sweep(classes: &[Class], mut look: impl FnMut(usize, &[usize])) {
     }
 }
 
-/// All races, or as many as show that there are some. Nodes are below those of the graph, of which `places` is an order.
-pub(crate) fn races(graph: &Graph, places: &[u32], classes: &[Class]) -> Races {
+/// All races, or as many as show that there are some. Nodes are below those of the graph, of which `positions` is an order.
+pub(crate) fn races(graph: &Graph, positions: &[u32], classes: &[Class]) -> Races {
     let (pairs, meant, seen) = (Vec::new(), Vec::new(), HashSet::new());
-    let mut search = Search { graph, places, classes, pairs, meant, seen, found: Races::default() };
+    let mut search =
+        Search { graph, positions, classes, pairs, meant, seen, found: Races::default() };
     search.sweep();
     search.answer();
     search.found
@@ -116,7 +117,7 @@ impl Search<'_> {
     /// The accesses of a class in the order of the graph.
     fn sorted(&self, class: &Class) -> Vec<Access> {
         let mut accesses = class.accesses.clone();
-        accesses.sort_by_key(|access| self.places[access.node as usize]);
+        accesses.sort_by_key(|access| self.positions[access.node as usize]);
         accesses
     }
 
@@ -124,17 +125,17 @@ impl Search<'_> {
     fn ask(&mut self, sorted: &[Vec<Access>], classes: (usize, usize)) {
         let writes: Vec<Access> =
             sorted[classes.1].iter().filter(|access| access.writes).copied().collect();
-        let place = |access: &Access| self.places[access.node as usize];
+        let position = |access: &Access| self.positions[access.node as usize];
         let mut questions = Vec::new();
         let mut next = 0;
         for access in &sorted[classes.0] {
-            while writes.get(next).is_some_and(|write| place(write) < place(access)) {
+            while writes.get(next).is_some_and(|write| position(write) < position(access)) {
                 next += 1;
             }
             let before = next.checked_sub(1).and_then(|last| writes.get(last));
-            let behind = writes[next..].iter().find(|write| write.node != access.node);
+            let next_write = writes[next..].iter().find(|write| write.node != access.node);
             questions.extend(before.map(|write| (*write, *access, (classes.1, classes.0))));
-            questions.extend(behind.map(|write| (*access, *write, classes)));
+            questions.extend(next_write.map(|write| (*access, *write, classes)));
         }
         for (one, other, classes) in questions {
             self.pairs.push((one.node, other.node));
@@ -148,12 +149,12 @@ impl Search<'_> {
     /// Looks for the ways that were asked for.
     fn answer(&mut self) {
         self.found.asked += self.pairs.len() as u64;
-        let without = without_way(self.graph, self.places, &self.pairs);
+        let without = without_way(self.graph, self.positions, &self.pairs);
         for at in without {
             let race = self.meant[at];
             if self.seen.insert(key(&race)) {
                 self.found.count += 1;
-                if self.found.races.len() < TOLD {
+                if self.found.races.len() < MAX_REPORTED {
                     self.found.races.push(race);
                 }
             }

@@ -10,24 +10,24 @@ use crate::graph::Graph;
 /// Sources of a pass: bits of a word.
 const SOURCES: usize = 64;
 
-/// The pairs, by their places in `pairs`, that have no way; `places` is an order of the graph ([`Graph::order`]).
-pub(crate) fn without_way(graph: &Graph, places: &[u32], pairs: &[(u32, u32)]) -> Vec<usize> {
-    let place = |node: u32| places[node as usize];
-    let mut order = vec![0_u32; places.len()];
-    for (node, place) in (0_u32..).zip(places) {
-        order[*place as usize] = node;
+/// The pairs, by their indices in `pairs`, that have no way; `positions` is an order of the graph ([`Graph::order`]).
+pub(crate) fn without_way(graph: &Graph, positions: &[u32], pairs: &[(u32, u32)]) -> Vec<usize> {
+    let position = |node: u32| positions[node as usize];
+    let mut order = vec![0_u32; positions.len()];
+    for (node, position) in (0_u32..).zip(positions) {
+        order[*position as usize] = node;
     }
     let mut without = Vec::new();
     let mut asked = Vec::new();
     for (at, (from, to)) in pairs.iter().enumerate() {
-        if place(*from) >= place(*to) {
+        if position(*from) >= position(*to) {
             without.push(at);
         } else if !graph.has_edge(*from, *to) {
             asked.push(at);
         }
     }
-    asked.sort_unstable_by_key(|at| place(pairs[*at].0));
-    let mut pass = Pass { graph, places, order: &order, reached: vec![0; places.len()] };
+    asked.sort_unstable_by_key(|at| position(pairs[*at].0));
+    let mut pass = Pass { graph, positions, order: &order, reached: vec![0; positions.len()] };
     let mut rest = asked.as_slice();
     while let Some(first) = rest.first() {
         let mut sources = vec![pairs[*first].0];
@@ -52,26 +52,26 @@ pub(crate) fn without_way(graph: &Graph, places: &[u32], pairs: &[(u32, u32)]) -
 
 struct Pass<'g> {
     graph: &'g Graph,
-    places: &'g [u32],
+    positions: &'g [u32],
     order: &'g [u32],
-    /// By place; zero between passes.
+    /// By position; zero between passes.
     reached: Vec<u64>,
 }
 
 impl Pass<'_> {
-    /// The pairs of a group that have no way; its sources ascend by place.
+    /// The pairs of a group that have no way; its sources ascend by position.
     fn answer(&mut self, sources: &[u32], pairs: &[(u32, u32)], group: &[usize]) -> Vec<usize> {
-        let place = |node: u32| self.places[node as usize] as usize;
-        let first = place(sources[0]);
-        let last = group.iter().map(|at| place(pairs[*at].1)).max().unwrap_or(first);
+        let position = |node: u32| self.positions[node as usize] as usize;
+        let first = position(sources[0]);
+        let last = group.iter().map(|at| position(pairs[*at].1)).max().unwrap_or(first);
         for (bit, source) in sources.iter().enumerate() {
-            self.reached[place(*source)] |= 1 << bit;
+            self.reached[position(*source)] |= 1 << bit;
         }
         for at in first..=last {
             let bits = self.reached[at];
             if bits != 0 {
                 for consumer in self.graph.consumers(self.order[at]) {
-                    let to = self.places[*consumer as usize] as usize;
+                    let to = self.positions[*consumer as usize] as usize;
                     if to <= last {
                         self.reached[to] |= bits;
                     }
@@ -85,7 +85,7 @@ impl Pass<'_> {
             while sources[bit] != from {
                 bit += 1;
             }
-            if self.reached[place(to)] >> bit & 1 == 0 {
+            if self.reached[position(to)] >> bit & 1 == 0 {
                 without.push(*at);
             }
         }
@@ -124,10 +124,10 @@ mod tests {
                 }
             }
             let graph = Graph::new(150, edges);
-            let places = graph.order().unwrap();
+            let positions = graph.order().unwrap();
             let pairs: Vec<(u32, u32)> =
                 (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))).collect();
-            let without = without_way(&graph, &places, &pairs);
+            let without = without_way(&graph, &positions, &pairs);
             let expected: Vec<usize> = (0..pairs.len())
                 .filter(|at| !reaches[pairs[*at].0 as usize][pairs[*at].1 as usize])
                 .collect();

@@ -14,7 +14,7 @@ use pto_graph::{
 };
 
 use crate::program::{
-    Action, Argument, ChainLink, OwnedBlockShape, Place, Program, Step, Task, Tensor, Use, View,
+    Action, Argument, ChainLink, Location, OwnedBlockShape, Program, Step, Task, Tensor, Use, View,
     row_major,
 };
 
@@ -73,14 +73,14 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         (is_last && task.id == id && task.publish == Publish::Later).then_some(task)
     }
 
-    /// The place of a view's tensor, which it gets if it has none.
+    /// The index of a view's tensor, which it gets if it has none.
     fn tensor(&mut self, view: &TensorView<'_>) -> usize {
         let heap = view.heap();
         let key = (view.base().0, heap.depth, heap.serial);
-        if let Some(&place) = self.tensors.get(&key) {
-            let tensor = &mut self.program.tensors[place];
+        if let Some(&position) = self.tensors.get(&key) {
+            let tensor = &mut self.program.tensors[position];
             tensor.bytes = tensor.bytes.max(view.tensor_bytes());
-            return place;
+            return position;
         }
         let (base, bytes, element) = (view.base(), view.tensor_bytes(), view.element());
         self.put_tensor(
@@ -91,17 +91,17 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
                 bytes,
                 element,
                 shape: None,
-                place: Place::Host(Some(base)),
+                location: Location::Host(Some(base)),
             },
         )
     }
 
     fn put_tensor(&mut self, key: (u64, u32, u64), tensor: Tensor) -> usize {
-        let place = self.program.tensors.len();
-        let id = u32::try_from(place).unwrap_or(u32::MAX);
+        let position = self.program.tensors.len();
+        let id = u32::try_from(position).unwrap_or(u32::MAX);
         self.program.tensors.push(Tensor { id, ..tensor });
-        self.tensors.insert(key, place);
-        place
+        self.tensors.insert(key, position);
+        position
     }
 
     fn view(&mut self, view: &TensorView<'_>) -> View {
@@ -230,13 +230,16 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
     fn note_chain(&mut self, id: TaskId, chain: &Chain<'_>, shape: OwnedBlockShape) {
         let mut links = Vec::new();
         for link in chain.links() {
-            // Its tensors get their places first.
+            // Its tensors get their indices first.
             for view in link.args().iter().filter_map(Arg::tensor) {
                 self.tensor(view);
             }
-            let bases: HashMap<usize, GmAddr> =
-                self.tensors.iter().map(|((base, ..), place)| (*place, GmAddr(*base))).collect();
-            let base = |place: usize| bases.get(&place).copied();
+            let bases: HashMap<usize, GmAddr> = self
+                .tensors
+                .iter()
+                .map(|((base, ..), position)| (*position, GmAddr(*base)))
+                .collect();
+            let base = |position: usize| bases.get(&position).copied();
             links.push(ChainLink::of(link, |arg| self.argument(arg), base));
         }
         let first = chain.links().first().map(|link| link.task());
@@ -328,12 +331,12 @@ impl<G: GraphBuilder> Recorder<'_, G> {
     fn note_heap(&mut self, view: &TensorView<'_>, shape: &[u32]) {
         let heap = view.heap();
         let (bytes, element, shape) = (view.tensor_bytes(), view.element(), Some(shape.to_vec()));
-        let place = self.put_tensor(
+        let position = self.put_tensor(
             (view.base().0, heap.depth, heap.serial),
-            Tensor { id: 0, name: None, bytes, element, shape, place: Place::Heap },
+            Tensor { id: 0, name: None, bytes, element, shape, location: Location::Heap },
         );
-        self.program.heap.push((place, view.base()));
-        self.step(Action::Allocate(place));
+        self.program.heap.push((position, view.base()));
+        self.step(Action::Allocate(position));
     }
 
     fn note_recording(&mut self, serial: u32, shapes: &[TensorView<'_>]) {
@@ -341,12 +344,12 @@ impl<G: GraphBuilder> Recorder<'_, G> {
         let tensors = shapes.iter().enumerate().map(|(index, shape)| {
             let bound = shape.placeholder(index, serial);
             let (heap, bytes, element) = (bound.heap(), bound.tensor_bytes(), bound.element());
-            let place = Place::Bound(index);
-            let place = self.put_tensor(
+            let location = Location::Bound(index);
+            let position = self.put_tensor(
                 (bound.base().0, heap.depth, heap.serial),
-                Tensor { id: 0, name: None, bytes, element, shape: None, place },
+                Tensor { id: 0, name: None, bytes, element, shape: None, location },
             );
-            (place, self.view(&bound))
+            (position, self.view(&bound))
         });
         let (record, tensors) = (serial, tensors.collect());
         self.step(Action::BeginRecording { record, tensors });

@@ -4,7 +4,7 @@
 //! record 4 [tensors 20, 21] { alloc 22; task 7 on 20, 22; task 8 on 22, 21 }     kept
 //! replay 4 [0 from element 8 on, 1]            -->  alloc 23; task 9 on 0, 23; task 10 on 23, 1
 //! ```
-//! A view of a tensor that a replay binds begins so many bytes behind the view that is bound; its extents and strides stay. Tensors that
+//! A view of a tensor that a replay binds begins so many bytes after the view that is bound; its extents and strides stay. Tensors that
 //! the recording allocates, and its tasks, are new ones in each replay.
 
 use std::collections::HashMap;
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use pto_abi::numbers::Counted;
 
 use crate::program::{
-    Action, Argument, BytePlace, ChainLink, Condition, OwnedBlockShape, Program, Step, Task,
-    Tensor, Vary, View, Way,
+    Action, Argument, ChainLink, Condition, OwnedBlockShape, Program, Step, Task, Tensor,
+    TensorByte, Vary, View, Way,
 };
 
 /// The same program with each replay as the tasks that it adds.
@@ -27,7 +27,7 @@ pub fn without_recordings(program: &Program) -> Result<Program, String> {
     for step in &program.steps {
         match (&step.action, &mut open) {
             (Action::BeginRecording { record, tensors }, _) => {
-                let bound = tensors.iter().map(|(place, _)| *place).collect();
+                let bound = tensors.iter().map(|(index, _)| *index).collect();
                 open = Some((*record, Body { bound, steps: Vec::new() }));
             }
             (Action::EndRecording, _) => flat.recordings.extend(open.take()),
@@ -55,8 +55,8 @@ struct Body<'p> {
 struct Flat<'p> {
     of: &'p Program,
     program: Program,
-    /// Where a tensor stands in the new program that stands outside of recordings in the old one.
-    places: HashMap<usize, usize>,
+    /// The index in the new program of a tensor that is outside of recordings in the old one.
+    indices: HashMap<usize, usize>,
     recordings: HashMap<u32, Body<'p>>,
     next_task: u32,
     next_tensor: u32,
@@ -76,13 +76,13 @@ impl<'p> Flat<'p> {
     /// The tensors outside of recordings, and nothing that is done with them.
     fn of(program: &'p Program) -> Self {
         let inside = inside(program);
-        let outside = (0..program.tensors.len()).filter(|place| !inside.contains(place));
+        let outside = (0..program.tensors.len()).filter(|index| !inside.contains(index));
         let outside: Vec<_> = outside.collect();
-        let tensors: Vec<_> = outside.iter().map(|place| program.tensors[*place].clone()).collect();
-        let places: HashMap<_, _> = outside.iter().copied().zip(0..).collect();
+        let tensors: Vec<_> = outside.iter().map(|index| program.tensors[*index].clone()).collect();
+        let indices: HashMap<_, _> = outside.iter().copied().zip(0..).collect();
         let heap = program.heap.iter();
-        let heap = heap.filter_map(|(place, at)| Some((*places.get(place)?, *at))).collect();
-        let behind = |ids: Option<u32>| ids.map_or(0, |last| last.wrapping_add(1));
+        let heap = heap.filter_map(|(index, at)| Some((*indices.get(index)?, *at))).collect();
+        let next_id = |ids: Option<u32>| ids.map_or(0, |last| last.wrapping_add(1));
         Self {
             of: program,
             program: Program {
@@ -93,10 +93,10 @@ impl<'p> Flat<'p> {
                 steps: Vec::new(),
                 heap,
             },
-            places,
+            indices,
             recordings: HashMap::new(),
-            next_task: behind(program.tasks.iter().map(|task| task.id).max()),
-            next_tensor: behind(program.tensors.iter().map(|tensor| tensor.id).max()),
+            next_task: next_id(program.tasks.iter().map(|task| task.id).max()),
+            next_tensor: next_id(program.tensors.iter().map(|tensor| tensor.id).max()),
             replays: 0,
         }
     }
@@ -119,17 +119,17 @@ impl<'p> Flat<'p> {
         let mut names = Names { scalars, ..Names::default() };
         for (bound, view) in body.bound.iter().zip(views) {
             let at = view.offset.saturating_mul(view.element.bytes());
-            names.tensors.insert(*bound, (self.place(view.tensor)?, at));
+            names.tensors.insert(*bound, (self.index_of(view.tensor)?, at));
         }
         for action in &body.steps {
             match action {
-                Action::Allocate(place) => {
-                    let tensor = self.fresh(&self.of.tensors[*place]);
-                    names.tensors.insert(*place, (self.program.tensors.len(), 0));
+                Action::Allocate(index) => {
+                    let tensor = self.fresh(&self.of.tensors[*index]);
+                    names.tensors.insert(*index, (self.program.tensors.len(), 0));
                     self.program.tensors.push(tensor);
                 }
-                Action::Add(place) => {
-                    names.tasks.insert(self.of.tasks[*place].id, self.next_task);
+                Action::Add(index) => {
+                    names.tasks.insert(self.of.tasks[*index].id, self.next_task);
                     self.next_task = self.next_task.wrapping_add(1);
                 }
                 _ => {}
@@ -148,21 +148,21 @@ impl<'p> Flat<'p> {
         Tensor { id, name, ..of.clone() }
     }
 
-    fn place(&self, tensor: usize) -> Result<usize, String> {
-        let place = self.places.get(&tensor).copied();
-        place
+    fn index_of(&self, tensor: usize) -> Result<usize, String> {
+        let index = self.indices.get(&tensor).copied();
+        index
             .ok_or_else(|| format!("names {}, which is a recording's", self.of.tensor_name(tensor)))
     }
 
     fn step(&mut self, action: &Action, names: &Names<'_>, line: usize) -> Result<(), String> {
         let task = |id: &u32| names.tasks.get(id).copied().unwrap_or(*id);
         let action = match action {
-            Action::Allocate(place) => Action::Allocate(match names.tensors.get(place) {
+            Action::Allocate(index) => Action::Allocate(match names.tensors.get(index) {
                 Some((fresh, _)) => *fresh,
-                None => self.place(*place)?,
+                None => self.index_of(*index)?,
             }),
-            Action::Add(place) => {
-                let added = self.task(&self.of.tasks[*place], names)?;
+            Action::Add(index) => {
+                let added = self.task(&self.of.tasks[*index], names)?;
                 self.program.tasks.push(added);
                 Action::Add(self.program.tasks.len() - 1)
             }
@@ -197,18 +197,18 @@ impl<'p> Flat<'p> {
 
     fn link(&self, link: &ChainLink, names: &Names<'_>) -> Result<ChainLink, String> {
         let uses = link.uses.iter().map(|args| self.arguments(args, names));
-        let moved = |place: &BytePlace| {
-            Ok::<_, String>(BytePlace { tensor: self.place(place.tensor)?, ..*place })
+        let moved = |byte: &TensorByte| {
+            Ok::<_, String>(TensorByte { tensor: self.index_of(byte.tensor)?, ..*byte })
         };
         let vary = link.vary.iter().map(|vary| {
             let view = link.args.get(vary.arg).and_then(Argument::view);
             let bound = view.and_then(|(view, _)| names.tensors.get(&view.tensor));
-            let behind = bound.map_or(0, |(_, behind)| *behind);
+            let offset = bound.map_or(0, |(_, offset)| *offset);
             let way = match &vary.way {
                 // A record has no chains, so that these are tensors outside of recordings.
-                Way::At(places) => Way::At(places.iter().map(moved).collect::<Result<_, _>>()?),
+                Way::At(bytes) => Way::At(bytes.iter().map(moved).collect::<Result<_, _>>()?),
                 // Of a view: bytes from the first one of its tensor.
-                Way::Of(words) => Way::Of(words.iter().map(|word| word + behind).collect()),
+                Way::Of(words) => Way::Of(words.iter().map(|word| word + offset).collect()),
                 way @ Way::By(_) => way.clone(),
             };
             Ok::<_, String>(Vary { way, ..*vary })
@@ -243,17 +243,17 @@ impl<'p> Flat<'p> {
     }
 
     fn view(&self, view: &View, names: &Names<'_>) -> Result<View, String> {
-        let Some((tensor, behind)) = names.tensors.get(&view.tensor) else {
-            return Ok(view.moved(self.place(view.tensor)?, 0));
+        let Some((tensor, offset)) = names.tensors.get(&view.tensor) else {
+            return Ok(view.moved(self.index_of(view.tensor)?, 0));
         };
         let size = view.element.bytes();
-        if !behind.is_multiple_of(size) {
+        if !offset.is_multiple_of(size) {
             let name = self.program.tensor_name(*tensor);
             return Err(format!(
-                "binds {name} from byte {behind} on, where no element of {size} bytes begins"
+                "binds {name} from byte {offset} on, where no element of {size} bytes begins"
             ));
         }
-        Ok(view.moved(*tensor, behind / size))
+        Ok(view.moved(*tensor, offset / size))
     }
 }
 
@@ -264,10 +264,10 @@ fn inside(program: &Program) -> Vec<usize> {
         match &step.action {
             Action::BeginRecording { tensors, .. } => {
                 is_open = true;
-                inside.extend(tensors.iter().map(|(place, _)| *place));
+                inside.extend(tensors.iter().map(|(index, _)| *index));
             }
             Action::EndRecording => is_open = false,
-            Action::Allocate(place) if is_open => inside.push(*place),
+            Action::Allocate(index) if is_open => inside.push(*index),
             _ => {}
         }
     }

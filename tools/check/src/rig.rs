@@ -147,7 +147,7 @@ impl<M: Memory> DeviceMemory for Kernels<'_, M> {
     }
 
     fn has_element(&self, address: GmAddr, bytes: u64) -> bool {
-        // Nothing runs beside the builder.
+        // Nothing runs in parallel with the builder.
         self.heap.contains(&address.0) || self.memory.read(address, bytes).is_some()
     }
 

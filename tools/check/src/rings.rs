@@ -93,7 +93,7 @@ pub(crate) fn attempt(
 }
 
 /// How often sizes are raised to what the builder asks for, before they are doubled.
-const PATIENCE: usize = 64;
+const ROUNDS_BEFORE_DOUBLING: usize = 64;
 /// And how often in all.
 const MOST_ROUNDS: usize = 96;
 
@@ -143,7 +143,7 @@ pub(crate) fn least(
             tighten(&mut rings, first.edge_chunks, |rings| &mut rings.edge_chunks, &gets_through);
             return Some(rings);
         };
-        rings.raise(&trouble, round < PATIENCE)?;
+        rings.raise(&trouble, round < ROUNDS_BEFORE_DOUBLING)?;
     }
     None
 }
@@ -210,7 +210,7 @@ fn power(size: u64) -> Option<u32> {
     u32::try_from(size.max(1).checked_next_power_of_two()?).ok()
 }
 
-/// What is told of each ring: those that a program uses, and how large they were given.
+/// What is reported of each ring: those that a program uses, and how large they were given.
 pub(crate) fn report(given: &Rings, least: &Rings, ample: &Used) -> Vec<RingReport> {
     let sizes = |rings: &Rings| {
         [u64::from(rings.window), rings.arg_words, rings.edge_chunks, rings.map_entries.into()]

@@ -3,19 +3,19 @@
 use pto_graph::ElementType;
 
 use crate::derive::derive;
+use crate::diagnostics;
 use crate::finding::Finding;
 use crate::layout::take_apart;
 use crate::memory_map::Addresses;
 use crate::program::{Condition, Program, Tensor};
 use crate::rig::Cores;
-use crate::tell;
 
 /// The tasks of a program, and who waits for whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskGraph {
-    /// Each task, by its place in the program; those of records once for each replay.
+    /// Each task, by its index in the program; those of records once for each replay.
     pub tasks: Vec<usize>,
-    /// Producers and consumers, by their places in `tasks`, in the order of consumers; those that the program states, and those
+    /// Producers and consumers, by their indices in `tasks`, in the order of consumers; those that the program states, and those
     /// that are derived.
     pub edges: Vec<(u32, u32)>,
 }
@@ -30,7 +30,8 @@ pub fn task_graph(program: &Program, cores: Cores) -> Result<TaskGraph, Box<Find
     let mut edges = layout.edges.clone();
     if program.streams() {
         let derived = derive((program, &addresses), layout.nodes.len(), cores);
-        let derived = derived.map_err(|trouble| Box::new(tell::refused(program, &trouble)))?;
+        let derived =
+            derived.map_err(|trouble| Box::new(diagnostics::refused(program, &trouble)))?;
         edges.extend(derived.edges);
     }
     let mut graph = TaskGraph::default();

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use pto_abi::CoreKind;
-use pto_graph::signature::{self, Arguments, FootprintFn, Place};
+use pto_graph::signature::{self, ArgumentMemory, Arguments, FootprintFn};
 
 use crate::chains::Kernel;
 use crate::finding::Finding;
@@ -54,9 +54,9 @@ impl Signatures {
         findings(program, |task| {
             let args = task.args.len();
             let own = (!task.is_chain()).then_some((task.func, task.kind, args));
-            let beside = task.block_shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
+            let mix = task.block_shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
             let links = task.links.iter().map(|link| (link.func, task.kind, link.args.len()));
-            own.into_iter().chain(beside).chain(links).find_map(|kernel| self.mismatch(kernel))
+            own.into_iter().chain(mix).chain(links).find_map(|kernel| self.mismatch(kernel))
         })
     }
 
@@ -68,11 +68,11 @@ impl Signatures {
         };
         known.with(|signature| {
             let defect = signature.check_form(kind, count).err()?;
-            Some(format!("func id {func}: {}", defect.tell_form(signature)))
+            Some(format!("func id {func}: {}", defect.describe_form(signature)))
         })
     }
 
-    /// Every task of a file that gives a kernel what that cannot take: a kernel is trusted with its words, so that a number in the place of
+    /// Every task of a file that gives a kernel what that cannot take: a kernel is trusted with its words, so that a number instead of
     /// an address, or more rows than a tensor has, would end the process.
     #[must_use]
     pub fn compare_arguments(&self, program: &Program) -> Vec<Finding> {
@@ -90,8 +90,8 @@ impl Signatures {
 
     fn refusal(&self, program: &Program, task: &Task, kernel: &Kernel<'_>) -> Option<String> {
         let call = FileCall::new(program, task, kernel);
-        let beside = task.block_shape.mix.iter().map(|func| (*func, CoreKind::AIV));
-        let mut funcs = std::iter::once((kernel.func, task.kind)).chain(beside);
+        let mix = task.block_shape.mix.iter().map(|func| (*func, CoreKind::AIV));
+        let mut funcs = std::iter::once((kernel.func, task.kind)).chain(mix);
         funcs.find_map(|(func, kind)| {
             let known = self.of(func)?;
             if known.takes_more {
@@ -99,7 +99,7 @@ impl Signatures {
             }
             known.with(|signature| {
                 let defect = signature.check(kind, &call).err()?;
-                Some(defect.tell(signature, &call).to_string())
+                Some(defect.describe(signature, &call).to_string())
             })
         })
     }
@@ -133,7 +133,7 @@ impl Signature {
 /// The tasks of which `what` says something.
 fn findings(program: &Program, what: impl Fn(&Task) -> Option<String>) -> Vec<Finding> {
     let steps = program.steps.iter().filter_map(|step| match step.action {
-        Action::Add(place) => Some((&program.tasks[place], step.line)),
+        Action::Add(index) => Some((&program.tasks[index], step.line)),
         _ => None,
     });
     let finding = |(task, line): (&Task, usize)| {
@@ -184,12 +184,12 @@ impl Arguments for FileCall<'_> {
         self.blocks
     }
 
-    fn place(&self, at: usize) -> Place {
-        let memory = |view: &View| Place::Memory {
+    fn memory_of(&self, at: usize) -> ArgumentMemory {
+        let memory = |view: &View| ArgumentMemory::Memory {
             offset: view.offset.saturating_mul(view.element.bytes()),
             bytes: self.program.tensors[view.tensor].bytes,
         };
-        self.view(at).map_or(Place::Nowhere, memory)
+        self.view(at).map_or(ArgumentMemory::Nowhere, memory)
     }
 
     fn is_view(&self, at: usize) -> bool {
@@ -205,11 +205,11 @@ impl Arguments for FileCall<'_> {
         true
     }
 
-    fn tell_nowhere(&self, _: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe_nowhere(&self, _: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str("the file gives a number; give a view of a tensor")
     }
 
-    fn tell_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.view(at).map(|view| self.program.tensor_name(view.tensor));
         to.write_str(&name.unwrap_or_default())
     }

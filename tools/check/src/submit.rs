@@ -11,7 +11,7 @@ use pto_graph::{
 
 use crate::held::{Held, argument};
 use crate::memory_map::Addresses;
-use crate::program::{Action, Place, Program, Publish, Step, Task, View};
+use crate::program::{Action, Location, Program, Publish, Step, Task, View};
 
 /// How `get` and `set` are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ enum HostTouch {
 pub(crate) struct Refused {
     /// What it said.
     pub(crate) fault: Fault,
-    /// The step, by its place; `None`: the end of the program.
+    /// The step, by its index; `None`: the end of the program.
     pub(crate) step: Option<usize>,
 }
 
@@ -69,7 +69,7 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
     ) -> Self {
         let known = |(tensor, base): (&crate::program::Tensor, &GmAddr)| {
             let heap = HeapTag::default();
-            let is_host = matches!(tensor.place, Place::Host(_));
+            let is_host = matches!(tensor.location, Location::Host(_));
             is_host.then_some(Known { base: *base, bytes: tensor.bytes, heap })
         };
         Self {
@@ -103,8 +103,8 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
                 Some((scope, _)) => self.graph.close_scope(scope),
                 None => Err(Fault::STREAM_SCOPE_NOT_OPEN),
             },
-            Action::Allocate(place) => self.allocate(*place),
-            Action::Add(place) => self.add(&self.program.tasks[*place]),
+            Action::Allocate(position) => self.allocate(*position),
+            Action::Add(position) => self.add(&self.program.tasks[*position]),
             Action::Edge { producer, consumer } => self.edge(*producer, *consumer),
             Action::Publish(id) => match self.ids.get(id) {
                 Some(id) => self.graph.publish(*id),
@@ -122,12 +122,12 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
         }
     }
 
-    fn allocate(&mut self, place: usize) -> Result<(), Fault> {
-        let tensor = &self.program.tensors[place];
+    fn allocate(&mut self, position: usize) -> Result<(), Fault> {
+        let tensor = &self.program.tensors[position];
         let shape = tensor.shape.as_deref().unwrap_or(&[]);
         let view = self.graph.alloc(tensor.element, shape)?;
         let (base, bytes, heap) = (view.base(), view.tensor_bytes(), view.heap());
-        self.tensors[place] = Some(Known { base, bytes, heap });
+        self.tensors[position] = Some(Known { base, bytes, heap });
         Ok(())
     }
 
@@ -149,9 +149,9 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
         }
         let none = TensorView::default();
         let mut views = vec![none; task.args.len()];
-        for (place, arg) in views.iter_mut().zip(&task.args) {
+        for (slot, arg) in views.iter_mut().zip(&task.args) {
             if let Some((view, _)) = arg.view() {
-                *place = self.view(view)?;
+                *slot = self.view(view)?;
             }
         }
         let args: Vec<Arg<'_>> =
@@ -240,15 +240,15 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
 
     fn begin_recording(&mut self, record: u32, tensors: &[(usize, View)]) -> Result<(), Fault> {
         // Where the tensors are does not matter here, but how they look.
-        let shape = |(place, view): &(usize, View)| {
-            tensor_view(view, GmAddr(64), self.program.tensors[*place].bytes)
+        let shape = |(position, view): &(usize, View)| {
+            tensor_view(view, GmAddr(64), self.program.tensors[*position].bytes)
         };
         let shapes: Vec<_> = tensors.iter().map(shape).collect();
         let serial = self.graph.begin_recording(&shapes)?;
-        for (index, ((place, _), shape)) in tensors.iter().zip(&shapes).enumerate() {
+        for (index, ((position, _), shape)) in tensors.iter().zip(&shapes).enumerate() {
             let bound = shape.placeholder(index, serial);
             let (base, bytes, heap) = (bound.base(), bound.tensor_bytes(), bound.heap());
-            self.tensors[*place] = Some(Known { base, bytes, heap });
+            self.tensors[*position] = Some(Known { base, bytes, heap });
         }
         self.open_recording = Some(record);
         Ok(())

@@ -15,7 +15,7 @@ use crate::program::{Action, Argument, Program, Task, Use, View};
 use crate::signatures::{Signatures, are_words_known, words};
 use crate::submit::tensor_view;
 
-/// Bytes from a tensor's first one, and the byte behind.
+/// Bytes from a tensor's first one, and the byte after the last.
 type Range = [u64; 2];
 
 /// A view that is smaller than what the kernel touches.
@@ -35,14 +35,14 @@ pub(crate) fn touched<'p>(
 ) -> (Cow<'p, Program>, Vec<Finding>) {
     let (mut changed, mut warnings) = (Cow::Borrowed(program), Vec::new());
     for step in &program.steps {
-        let Action::Add(place) = step.action else { continue };
-        let Some((task, narrow)) = widened(program, &program.tasks[place], kernels) else {
+        let Action::Add(index) = step.action else { continue };
+        let Some((task, narrow)) = widened(program, &program.tasks[index], kernels) else {
             continue;
         };
         if let Some(narrow) = narrow {
             warnings.push(warning(program, &task, step.line, &narrow));
         }
-        changed.to_mut().tasks[place] = task;
+        changed.to_mut().tasks[index] = task;
     }
     (changed, warnings)
 }
@@ -115,11 +115,11 @@ impl Widening<'_> {
 
 fn warning(program: &Program, task: &Task, line: usize, narrow: &Narrow) -> Finding {
     let Narrow { kernel, at, name, tensor, declared, touched } = narrow;
-    let ([from, to], [first, behind]) = (touched, declared);
+    let ([from, to], [first, end]) = (touched, declared);
     let tensor = program.tensor_name(*tensor);
     let view = match touched == declared {
         true => "its view leaves some of these out".to_owned(),
-        false => format!("its view is bytes {first} to {behind}"),
+        false => format!("its view is bytes {first} to {end}"),
     };
     let message = format!(
         "{task}: {kernel}: argument {at}, {name}, touches bytes {from} to {to} of {tensor}, and {view}; \
@@ -128,7 +128,7 @@ fn warning(program: &Program, task: &Task, line: usize, narrow: &Narrow) -> Find
     Finding::new(Kind::NarrowView, message).line(line).tasks([task.id])
 }
 
-/// From the first byte of a view to behind its last one.
+/// From the first byte of a view to the end of its last one.
 fn range(program: &Program, view: &View) -> Range {
     let bytes = program.tensors[view.tensor].bytes;
     let view = tensor_view(view, GmAddr::NULL, bytes);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::program::{Action, Argument, Place, Program, Use, View};
+use crate::program::{Action, Argument, Location, Program, Use, View};
 
 /// Of each tensor, whether a task, a replay or the program itself may write to it.
 #[must_use]
@@ -11,15 +11,15 @@ pub fn written(program: &Program) -> Vec<bool> {
     let mut bound: HashMap<u32, Vec<usize>> = HashMap::new();
     for step in &program.steps {
         match &step.action {
-            Action::Add(place) => {
-                for kernel in program.tasks[*place].kernels() {
+            Action::Add(index) => {
+                for kernel in program.tasks[*index].kernels() {
                     let views = kernel.args.iter().filter_map(written_by);
                     views.for_each(|view| written[view.tensor] = true);
                 }
             }
             Action::Set(view, _) => written[view.tensor] = true,
             Action::BeginRecording { record, tensors } => {
-                bound.insert(*record, tensors.iter().map(|(place, _)| *place).collect());
+                bound.insert(*record, tensors.iter().map(|(index, _)| *index).collect());
             }
             Action::Replay { record, tensors, .. } => {
                 // The record is above, and so are its tasks.
@@ -44,7 +44,7 @@ const fn written_by(arg: &Argument) -> Option<&View> {
 }
 
 /// The same program with its heap tensors in memory of their own, so that what they hold is there after the run. Those that a
-/// record allocates stay on the heap, because each replay has its own; they are named, by their places.
+/// record allocates stay on the heap, because each replay has its own; they are named, by their indices.
 #[must_use]
 pub fn with_kept_heap(program: &Program) -> (Program, Vec<usize>) {
     let mut kept = Program { steps: Vec::new(), ..program.clone() };
@@ -53,9 +53,9 @@ pub fn with_kept_heap(program: &Program) -> (Program, Vec<usize>) {
         match &step.action {
             Action::BeginRecording { .. } => recordings = true,
             Action::EndRecording => recordings = false,
-            Action::Allocate(place) if recordings => left.push(*place),
-            Action::Allocate(place) => {
-                kept.tensors[*place].place = Place::Host(None);
+            Action::Allocate(index) if recordings => left.push(*index),
+            Action::Allocate(index) => {
+                kept.tensors[*index].location = Location::Host(None);
                 continue;
             }
             _ => {}

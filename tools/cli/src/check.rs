@@ -7,7 +7,7 @@ use pto_abi::arena::{ArenaLayout, Capacities};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::task::edges_for;
 use pto_check::file;
-use pto_check::program::Place;
+use pto_check::program::Location;
 use pto_check::{Cores, Finding, Kind, Options, Program, Report, Rings, check as check_program};
 use pto_host::{Device, DeviceOptions};
 use serde_json::{Value, json};
@@ -80,8 +80,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 /// Writes what the tensors of the host's hold.
 fn save_inputs(folder: &Path, program: &Program, device: &Device) -> Result<(), Failure> {
-    let located = program.tensors.iter().filter_map(|tensor| match tensor.place {
-        Place::Host(Some(address)) => Some(Located { tensor, address, origin: "host" }),
+    let located = program.tensors.iter().filter_map(|tensor| match tensor.location {
+        Location::Host(Some(address)) => Some(Located { tensor, address, origin: "host" }),
         _ => None,
     });
     let heading = Heading { format: "pto-inputs", name: &program.name };

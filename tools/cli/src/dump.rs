@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
-use pto_check::program::{Place, Program};
+use pto_check::program::{Location, Program};
 use pto_check::{Cores, FileProgram, Recording, with_kept_heap, written};
 use pto_examples::ExampleBuilders;
 use pto_examples::host::{Params, Prepared};
@@ -89,7 +89,8 @@ impl Dump {
     pub(crate) fn of_file(folder: &Path, submission: &FileProgram, before: &Program) -> Self {
         let is_of_heap = heap_of(before);
         let left = submission.program().tensors.iter().enumerate();
-        let left = left.filter(|(_, tensor)| tensor.place == Place::Heap).map(|(index, _)| index);
+        let left =
+            left.filter(|(_, tensor)| tensor.location == Location::Heap).map(|(index, _)| index);
         Self {
             folder: folder.to_owned(),
             submission: submission.clone(),
@@ -120,20 +121,20 @@ impl Dump {
         let mut kept = Vec::new();
         let mut placed = Vec::new();
         for tensor in &program.tensors {
-            placed.push(match tensor.place {
-                Place::Host(Some(base)) => base,
-                Place::Host(None) => {
+            placed.push(match tensor.location {
+                Location::Host(Some(base)) => base,
+                Location::Host(None) => {
                     let bytes = usize::try_from(tensor.bytes).unwrap_or(usize::MAX);
                     let buffer = device.zeroed(bytes)?;
                     let address = buffer.address();
                     kept.push(buffer);
                     address
                 }
-                Place::Heap | Place::Bound(_) => GmAddr::NULL,
+                Location::Heap | Location::Bound(_) => GmAddr::NULL,
             });
         }
         let submission = FileProgram::new(Arc::new(program));
-        submission.place_each(&placed);
+        submission.set_addresses(&placed);
         Ok(Self { folder: folder.to_owned(), submission, kept, is_of_heap, left_out, source })
     }
 
@@ -185,7 +186,7 @@ impl Dump {
 }
 
 fn heap_of(program: &Program) -> Vec<bool> {
-    program.tensors.iter().map(|tensor| tensor.place == Place::Heap).collect()
+    program.tensors.iter().map(|tensor| tensor.location == Location::Heap).collect()
 }
 
 fn left(tensor: &pto_check::program::Tensor) -> Value {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pto_abi::CoreKind;
 use pto_check::Program;
 use pto_check::program::{
-    Action, Argument, Condition, OwnedBlockShape, Place, Publish, Step, Task, Tensor, View,
+    Action, Argument, Condition, Location, OwnedBlockShape, Publish, Step, Task, Tensor, View,
 };
 use pto_graph::{Comparison, ElementType, StartMode};
 use pto_host::virtual_time::soak::{FailedSeed, GraphNode, PublishOrder, Scenario, Troubles};
@@ -85,7 +85,7 @@ fn program(scenario: &Scenario) -> Program {
 fn zero() -> Tensor {
     let (element, shape) = (ElementType::U64, Some(vec![1]));
     let name = Some("zero".to_owned());
-    Tensor { id: 0, name, bytes: 8, element, shape, place: Place::Host(None) }
+    Tensor { id: 0, name, bytes: 8, element, shape, location: Location::Host(None) }
 }
 
 /// One task. `runs`: its predicate, if it has one, is true.

@@ -10,7 +10,7 @@ use pto_abi::arena::Capacities;
 use pto_abi::{BuildMode, CoreKind};
 use pto_aicore_kernels::{func, parts};
 use pto_check::program::{
-    Action, Argument, Place, Program as GraphProgram, Step, Task, Tensor as GraphTensor,
+    Action, Argument, Location, Program as GraphProgram, Step, Task, Tensor as GraphTensor,
 };
 use pto_check::{
     Cores, FileProgram, Kind, Options, Rings, Signatures, with_kept_heap, without_recordings,
@@ -86,7 +86,8 @@ impl Target {
         };
         let graph = program::read(path)?;
         let before = (heap == Heap::Kept).then(|| graph.clone());
-        let is_of_heap = graph.tensors.iter().map(|tensor| tensor.place == Place::Heap).collect();
+        let is_of_heap =
+            graph.tensors.iter().map(|tensor| tensor.location == Location::Heap).collect();
         let graph = if heap == Heap::Kept { with_kept_heap(&graph).0 } else { graph };
         let kernels = KernelSet::with(kernels)?;
         let example = FileExample::new(path, (graph, is_of_heap), &kernels)?;
@@ -221,7 +222,7 @@ fn check_views(path: &Path, graph: &GraphProgram, kernels: Signatures) -> Result
 fn specs(graph: &GraphProgram) -> Vec<(TensorSpec, usize)> {
     let tensors = graph.tensors.iter().enumerate();
     let spec = |(index, tensor): (usize, &GraphTensor)| {
-        matches!(tensor.place, Place::Host(_)).then_some(())?;
+        matches!(tensor.location, Location::Host(_)).then_some(())?;
         let (dtype, shape) = array_of(tensor);
         let dims: Vec<_> = shape.iter().map(|extent| kept(extent.to_string())).collect();
         let name = kept(tensor.name.clone().unwrap_or_else(|| tensor.id.to_string()));
@@ -274,11 +275,11 @@ impl Example for FileExample {
         let blocks = self.submission.blocks().into_iter().map(|bytes| device.zeroed(index(bytes)));
         let blocks: Vec<DeviceBuffer<u8>> = blocks.collect::<Result<_, _>>()?;
         let addresses: Vec<_> = blocks.iter().map(DeviceBuffer::address).collect();
-        self.submission.place(&addresses);
+        self.submission.set_blocks(&addresses);
         let mut contents: Vec<Vec<u8>> = blocks.iter().map(|block| vec![0; block.len()]).collect();
         let mut tensors = Vec::new();
         for (number, (spec, tensor)) in self.outputs.iter().zip(&self.places).enumerate() {
-            let Some((block, offset)) = self.submission.place_of(*tensor) else { continue };
+            let Some((block, offset)) = self.submission.block_of(*tensor) else { continue };
             let bytes = self.submission.program().tensors[*tensor].bytes;
             let range = index(offset)..index(offset + bytes);
             let held = HeldTensor { spec, block, range };

@@ -157,7 +157,7 @@ pub(crate) fn index_of(folder: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::file_name;
-    use pto_check::program::{Place, Tensor};
+    use pto_check::program::{Location, Tensor};
     use pto_graph::ElementType;
     use std::collections::BTreeSet;
 
@@ -169,7 +169,7 @@ mod tests {
             bytes: 4,
             element: ElementType::F32,
             shape: None,
-            place: Place::Host(None),
+            location: Location::Host(None),
         };
         let mut taken = BTreeSet::new();
         let mut name = |tensor: &Tensor| file_name(tensor, &mut taken);

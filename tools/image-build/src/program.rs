@@ -31,7 +31,7 @@ pub const CROSS_CXX: Program = Program {
 };
 
 impl Program {
-    /// Where it is, in PATH; `None`: it, or the file beside it, is missing.
+    /// Where it is, in PATH; `None`: it, or the file next to it, is missing.
     #[must_use]
     pub fn find(self) -> Option<PathBuf> {
         let paths = std::env::var_os("PATH")?;

@@ -6,7 +6,7 @@ use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 use pto_aicore_kernels::library;
 use pto_graph::owned::OwnedTask;
-use pto_graph::signature::{Arguments, Place};
+use pto_graph::signature::{ArgumentMemory, Arguments};
 
 use super::block_shape::{self, TensorElement};
 use super::bytes::{Reader, Writer};
@@ -91,7 +91,7 @@ fn call_defect(
     let words: Vec<u64> = task.args.iter().map(GraphArgument::number).collect();
     let call = ProgramCall { task, words, tensors };
     let defect = signature.check(kind, &call).err()?;
-    Some(format!("cannot run: {}", defect.tell(&signature, &call)))
+    Some(format!("cannot run: {}", defect.describe(&signature, &call)))
 }
 
 /// A task of a program.
@@ -119,24 +119,24 @@ impl Arguments for ProgramCall<'_> {
         self.task.block_shape.blocks
     }
 
-    fn place(&self, at: usize) -> Place {
-        let memory = |(tensor, offset): (&TensorDescription, u64)| Place::Memory {
+    fn memory_of(&self, at: usize) -> ArgumentMemory {
+        let memory = |(tensor, offset): (&TensorDescription, u64)| ArgumentMemory::Memory {
             offset,
             bytes: tensor.bytes(),
         };
-        self.tensor(at).map_or(Place::Nowhere, memory)
+        self.tensor(at).map_or(ArgumentMemory::Nowhere, memory)
     }
 
     fn is_view(&self, at: usize) -> bool {
         self.tensor(at).is_some()
     }
 
-    fn tell_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.words.get(at).copied().unwrap_or(0);
         write!(to, "the program has the number {word} there; name a tensor")
     }
 
-    fn tell_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn describe_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.tensor(at).map_or("?", |(tensor, _)| tensor.name.as_str());
         write!(to, "tensor {name}")
     }

@@ -33,8 +33,8 @@ impl Communicator {
         let algorithm = self.algorithm(Collective::BROADCAST, &view, options);
         let options = self.relayed(algorithm, &view, options);
         let call = self.call((Collective::BROADCAST, None, algorithm), (&view, root), &options)?;
-        let told = call.comm.told(Collective::BROADCAST, &view, root);
-        watched(stream, &told, |stream| match algorithm {
+        let described = call.comm.call_of(Collective::BROADCAST, &view, root);
+        watched(stream, &described, |stream| match algorithm {
             Algorithm::TREE => tree::broadcast(&call, stream, &view, root),
             Algorithm::DIRECT => relay::broadcast(&call, stream, &view, root),
             _ => {
@@ -61,8 +61,8 @@ impl Communicator {
         let options = self.relayed(algorithm, &view, options);
         let call =
             self.call((Collective::REDUCE, Some(reduction), algorithm), (&view, root), &options)?;
-        let told = call.comm.told(Collective::REDUCE, &view, root);
-        watched(stream, &told, |stream| match algorithm {
+        let described = call.comm.call_of(Collective::REDUCE, &view, root);
+        watched(stream, &described, |stream| match algorithm {
             Algorithm::TREE => tree::reduce(&call, stream, &view, (root, reduction)),
             Algorithm::DIRECT => relay::reduce(&call, stream, &view, (root, reduction)),
             _ => {
@@ -90,8 +90,8 @@ impl Communicator {
         }
         let call =
             self.call((Collective::ALL_REDUCE, Some(reduction), algorithm), (&view, 0), options)?;
-        let told = call.comm.told(Collective::ALL_REDUCE, &view, 0);
-        watched(stream, &told, |stream| {
+        let described = call.comm.call_of(Collective::ALL_REDUCE, &view, 0);
+        watched(stream, &described, |stream| {
             if algorithm == Algorithm::TREE {
                 tree::reduce(&call, stream, &view, (0, reduction))?;
                 return tree::broadcast(&call, stream, &view, 0);
@@ -123,8 +123,8 @@ impl Communicator {
             (&view, 0),
             options,
         )?;
-        let told = call.comm.told(Collective::REDUCE_SCATTER, &view, 0);
-        watched(stream, &told, |stream| {
+        let described = call.comm.call_of(Collective::REDUCE_SCATTER, &view, 0);
+        watched(stream, &described, |stream| {
             scatter::scatter(&call, stream, &view, (algorithm, reduction))
         })?;
         self.part(tensor, self.rank())
@@ -143,8 +143,8 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::ALL_GATHER, &view, options);
         let call = self.call((Collective::ALL_GATHER, None, algorithm), (&view, 0), options)?;
-        let told = call.comm.told(Collective::ALL_GATHER, &view, 0);
-        watched(stream, &told, |stream| gather::gather(&call, stream, &view, algorithm))
+        let described = call.comm.call_of(Collective::ALL_GATHER, &view, 0);
+        watched(stream, &described, |stream| gather::gather(&call, stream, &view, algorithm))
     }
 
     /// Part `i` of `from` becomes the part of `to` at rank `i` that has this rank's number. Both have as many elements.
@@ -160,8 +160,8 @@ impl Communicator {
         let (from, to) = self.exchanged(from, to)?;
         let call =
             self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), (&from, 0), options)?;
-        let told = call.comm.told(Collective::ALL_TO_ALL, &to, 0);
-        watched(stream, &told, |stream| exchange::all_to_all(&call, stream, (&from, &to)))
+        let described = call.comm.call_of(Collective::ALL_TO_ALL, &to, 0);
+        watched(stream, &described, |stream| exchange::all_to_all(&call, stream, (&from, &to)))
     }
 
     /// As [`all_to_all`](Self::all_to_all), but of part `i` only the first `from_counts[i]` rows of `unit` elements are sent. A kernel
@@ -237,7 +237,7 @@ impl Communicator {
         Choice { collective, size, ranks_per_node, bytes, network }.algorithm(options)
     }
 
-    /// Within each node, between the ranks with the same place in their nodes, and within each node again.
+    /// Within each node, between the ranks with the same position in their nodes, and within each node again.
     fn two_level<G: StreamBuilder>(
         &mut self,
         stream: &mut G,
@@ -248,14 +248,14 @@ impl Communicator {
         self.begin_call()?;
         let (per_node, rank) = (self.ranks_per_node(), self.rank());
         let node = rank.checked_div(per_node).unwrap_or(0);
-        let place = rank - node * per_node;
+        let position = rank - node * per_node;
         let nodes = self.size().checked_div(per_node).unwrap_or(1);
         // This rank is in both.
         let mut within = self.level(Level::Within, (node * per_node, 1, per_node))?;
-        let mut between = self.level(Level::Between, (place, per_node, nodes))?;
+        let mut between = self.level(Level::Between, (position, per_node, nodes))?;
         let flat = Options { algorithm: Algorithm::DIRECT, ..*options };
-        let told = self.told(Collective::ALL_REDUCE, view, 0);
-        watched(stream, &told, |stream| {
+        let described = self.call_of(Collective::ALL_REDUCE, view, 0);
+        watched(stream, &described, |stream| {
             if let Some(part) = within.reduce_scatter(stream, view, reduction, &flat)? {
                 between.all_reduce(stream, &part, reduction, &flat)?;
             }

@@ -225,12 +225,12 @@ impl<'c> Call<'c> {
         stream: &mut G,
         tile: &TensorView<'_>,
         (from, step, at): (u32, u32, u32),
-        (reduction, place): (Reduction, u32),
+        (reduction, position): (Reduction, u32),
     ) -> Result<(), Fault> {
         let scope = stream.open_scope(DependencyMode::DERIVED)?;
         let arrived = stream.alloc(tile.element(), tile.shape())?;
         self.receive_one(stream, &arrived, (from, step, at))?;
-        let parts = Parts { view: &arrived, count: 1, place };
+        let parts = Parts { view: &arrived, count: 1, position };
         kernel::reduce(stream, (tile, parts, tile), reduction)?;
         stream.close_scope(scope)
     }
@@ -258,7 +258,7 @@ impl<'c> Call<'c> {
                 self.fold(stream, &sum, (next, end), at, reduction)?;
                 next = end;
             }
-            let parts = Parts { view: &sum, count: 1, place: 1 };
+            let parts = Parts { view: &sum, count: 1, position: 1 };
             last = Some(kernel::reduce(stream, (tile, parts, tile), reduction)?);
             next += 1;
         }
@@ -289,8 +289,8 @@ impl<'c> Call<'c> {
         let count = (first..end).filter(is_other).count() as u64;
         let room = u32::try_from(stride * count).map_err(|_| Fault::TRANSFER_TENSOR)?;
         let arrived = stream.alloc(sum.element(), &[room])?;
-        for (place, from) in (0..).zip((first..end).filter(is_other)) {
-            let part = range(&arrived, place * stride, place * stride + elements);
+        for (position, from) in (0..).zip((first..end).filter(is_other)) {
+            let part = range(&arrived, position * stride, position * stride + elements);
             let part = part.ok_or(Fault::TRANSFER_TENSOR)?;
             self.receive_one(stream, &part, (from, step, at))?;
         }
@@ -302,9 +302,9 @@ impl<'c> Call<'c> {
             (Some(*sum), Some(arrived))
         };
         let (Some(a), Some(rest)) = (a, rest) else { return Err(Fault::TRANSFER_TENSOR) };
-        let place = if (first..end).contains(&rank) { rank - first } else { 0 };
+        let position = if (first..end).contains(&rank) { rank - first } else { 0 };
         let count = u32::try_from(count).unwrap_or(u32::MAX) - u32::from(is_first);
-        let parts = Parts { view: &rest, count, place };
+        let parts = Parts { view: &rest, count, position };
         let task = kernel::reduce(stream, (&a, parts, sum), reduction)?;
         stream.close_scope(scope)?;
         Ok(task)

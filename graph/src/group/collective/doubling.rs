@@ -17,10 +17,10 @@ pub(super) fn all_reduce<G: StreamBuilder>(
     let (rank, mut bit) = (call.rank(), 1);
     while bit < call.size() {
         let other = rank ^ bit;
-        let place = u32::from(other < rank);
+        let position = u32::from(other < rank);
         for (at, tile) in call.tiles(Some(*view)) {
             call.send_one(stream, &tile, (other, bit, at), &[])?;
-            call.reduce_one(stream, &tile, (other, bit, at), (reduction, place))?;
+            call.reduce_one(stream, &tile, (other, bit, at), (reduction, position))?;
         }
         bit *= 2;
     }

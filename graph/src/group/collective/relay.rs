@@ -12,8 +12,8 @@ use crate::tensor::TensorView;
 
 /// The rank that passes on a tile. Each tile has one relay, which is not the root.
 fn relay_of(call: &Call<'_>, root: u32, tile: u32) -> u32 {
-    let place = tile.checked_rem(call.size() - 1).unwrap_or(0);
-    (root + 1 + place).checked_rem(call.size()).unwrap_or(0)
+    let position = tile.checked_rem(call.size() - 1).unwrap_or(0);
+    (root + 1 + position).checked_rem(call.size()).unwrap_or(0)
 }
 
 /// Everybody gets the tensor of `root`.

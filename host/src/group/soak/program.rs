@@ -2,7 +2,7 @@
 //!
 //! The window has two tensors, and a slot for each put: the first tensor is what the calls work on.
 
-use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
+use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemoteAddress, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
 use super::setting::{Call, CallKind, MOST, Setting, Trouble};
@@ -116,7 +116,7 @@ fn make<G: StreamBuilder>(
         CallKind::ALL_TO_ALL => comm.all_to_all(stream, (&first, &second), &options)?,
         CallKind::PUT => {
             let signal = Signal { slot: at, value: 1 };
-            let remote = RemotePlace { rank: next, window: 0, offset: slot * TENSOR_BYTES };
+            let remote = RemoteAddress { rank: next, window: 0, offset: slot * TENSOR_BYTES };
             comm.put(stream, &first, remote, Some(signal))?;
             comm.wait(stream, signal, &tensor(slot))?;
         }

@@ -52,7 +52,7 @@ const GRAPHS: [(&str, [Pattern; 2]); 29] = [
     ("tile_chains", [Pattern::TileChains(16), Pattern::TileChains(64)]),
     // The same on tiles that are dense, so that each part of a tensor is one run of bytes.
     ("dense_chains", [Pattern::DenseChains(16), Pattern::DenseChains(64)]),
-    // Tasks as `words_4` and chains as `chain_of_16` in a streaming run: by themselves, and each behind the one before.
+    // Tasks as `words_4` and chains as `chain_of_16` in a streaming run: by themselves, and each after the one before.
     ("stream_4", stream_words(1000, Unit::Task, false)),
     ("stream_4_edge", stream_words(1000, Unit::Task, true)),
     ("stream_16", stream_words(50, Unit::Chain, false)),

@@ -1,7 +1,7 @@
 //! Tables of numbers that are kept in `goldens`, compared with a tolerance, and shown in `docs/measurements/images.md`.
 //!
 //! The first line of a table names its columns, the words before the first number of a line name the line. What a
-//! number depends on beside our code, the compiler, stands in the last line.
+//! number depends on besides our code, the compiler, is in the last line.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

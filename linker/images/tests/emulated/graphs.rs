@@ -32,7 +32,7 @@ pub(crate) enum Pattern {
     Tiles(u64, Submission),
     /// Tasks on tiles, each followed by a chain on tiles that it and others have changed: so many of both.
     TileChains(u64),
-    /// The same on tiles that stand one behind the other.
+    /// The same on tiles that stand one after the other.
     DenseChains(u64),
     /// No task: the builder looks at what the image's own calls copy and fill.
     Memory,
@@ -172,7 +172,7 @@ impl Graph {
         &self.parts.producers
     }
 
-    /// What each task must leave behind.
+    /// What each task must leave in memory.
     #[must_use]
     pub(crate) fn values(&self, seed: u64) -> Vec<u64> {
         let mut values: Vec<u64> = Vec::with_capacity(self.tasks());

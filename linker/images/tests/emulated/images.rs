@@ -49,7 +49,7 @@ fn no_panic_is_reachable() {
         let elf = read(path);
         assert_eq!(panic_symbols(&elf).unwrap(), [""; 0], "{}", path.display());
         let aborts = instructions(&elf, is_breakpoint).unwrap();
-        // The one behind the call of `pto_vcpu_main`, which does not return.
+        // The one after the call of `pto_vcpu_main`, which does not return.
         let ours = aborts.iter().filter(|(_, word)| (word >> 5) & 0xFFFF == 0xF00).count();
         assert_eq!(aborts.len(), ours, "{}: {aborts:x?}", path.display());
     }

@@ -133,7 +133,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Copies the library's kernels to a place of their own, and uses them from now on.
+    /// Copies the library's kernels to an address of their own, and uses them from now on.
     ///
     /// # Panics
     /// When GM is full.
@@ -302,7 +302,7 @@ impl Session {
         setup: &Setup,
     ) -> Arena<'_> {
         let capacities = capacities(graph, image);
-        let (address, layout, bring_up) = self.place(&capacities, setup);
+        let (address, layout, bring_up) = self.lay_out(&capacities, setup);
         self.epoch += 1;
         let arena = self.arena(address, layout.total_bytes);
         let block = LaunchBlock {
@@ -320,7 +320,7 @@ impl Session {
     }
 
     /// The arena of a run: a new one, or the one that is kept.
-    fn place(&mut self, capacities: &Capacities, setup: &Setup) -> (GmAddr, ArenaLayout, u32) {
+    fn lay_out(&mut self, capacities: &Capacities, setup: &Setup) -> (GmAddr, ArenaLayout, u32) {
         let layout = ArenaLayout::plan(capacities).expect("within the limits");
         let fits = |kept: &&KeptArena| kept.layout == layout && kept.workers == setup.workers;
         if let Some(kept) = self.kept.as_ref().filter(fits) {

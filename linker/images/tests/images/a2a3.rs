@@ -1,4 +1,4 @@
-//! The device `a2a3`: the host's backend, the whole launch sequence, and the real image behind the stand-in for the vendor's
+//! The device `a2a3`: the host's backend, the whole launch sequence, and the real image on the stand-in for the vendor's
 //! libraries, which checks every structure byte by byte.
 //!
 //! The stand-in has one device, so that these tests run one after the other.
@@ -539,9 +539,9 @@ fn ran_alone(name: &str) -> bool {
     // As long as its cycles take: the variable may ask for a thousand.
     let done = test.args(["--exact", name, "--nocapture"]).env(VARIABLE, "1").output();
     let done = done.expect("the test can be started");
-    let told = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(done.status.success() && told[0].contains("1 passed"), "{}{}", told[0], told[1]);
-    println!("{}", told[0]);
+    let output = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(done.status.success() && output[0].contains("1 passed"), "{}{}", output[0], output[1]);
+    println!("{}", output[0]);
     true
 }
 
@@ -565,7 +565,7 @@ fn a_thousand_cycles_leave_nothing_behind() {
     const SETTLED: u32 = 6;
     /// Mappings that come and go with arenas of the allocator and stacks that the system keeps for threads.
     const MAPS: usize = 40;
-    /// Bytes that so many cycles may take; a block of the device that is left behind in each would be more.
+    /// Bytes that so many cycles may take; a block of the device that leaks in each would be more.
     const BYTES: u64 = 64 << 20;
     if ran_alone("a2a3::a_thousand_cycles_leave_nothing_behind") {
         return;

@@ -106,7 +106,7 @@ pub(crate) fn kernels(machine: Machine) -> PathBuf {
     of_machine(&BLOBS, machine, || find(build_for(machine, platform, None), ImageKind::Kernels))
 }
 
-/// The program of AICores, with the library's kernels in C++, built for this machine by the compiler that stands in for the vendor's; once.
+/// The program of AICores, with the library's kernels in C++, built for this machine by the compiler that replaces the vendor's; once.
 pub(crate) fn aicore() -> PathBuf {
     static IMAGE: OnceLock<PathBuf> = OnceLock::new();
     let make = || {

@@ -1,4 +1,4 @@
-//! Sessions on the device `a2a3`: a series of launches of the real image behind the stand-in, with the session's state in the memory of the
+//! Sessions on the device `a2a3`: a series of launches of the real image on the stand-in, with the session's state in the memory of the
 //! device. Neither side sees what the other writes while a launch lasts.
 
 use std::sync::Arc;

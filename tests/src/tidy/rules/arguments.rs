@@ -11,7 +11,7 @@ const FUNCTIONS: &str = "bindings/acl/src/api/";
 const IN_REGISTERS: usize = 6;
 /// Functions with an argument that is a structure: where the others are depends on the machine.
 const WITH_STRUCTURES: &[&str] = &["aclrtIpcOpenEventHandle"];
-/// How a function refuses a null pointer, behind the name of the argument.
+/// How a function refuses a null pointer, after the name of the argument.
 const NULL: [&str; 5] = [".place(", ".get(", ".read(", ".put(", ".required("];
 
 /// A function that returns a code: its name, its parameters, and its text from the line on that it begins at.
@@ -32,13 +32,13 @@ pub fn checked_arguments(source: &Source) -> Vec<Finding> {
 }
 
 fn missing(source: &Source, function: &Function<'_>) -> Vec<Finding> {
-    let places = function.parameters.iter().enumerate().take(IN_REGISTERS);
-    let found = places.filter_map(|(place, parameter)| {
+    let indexed = function.parameters.iter().enumerate().take(IN_REGISTERS);
+    let found = indexed.filter_map(|(index, parameter)| {
         let rule = rule_of(&function.body, parameter)?;
         let row = |row: &str| {
             let cells: Vec<&str> = row.split('\t').collect();
             cells.first() == Some(&function.name)
-                && cells.get(1) == Some(&&*(place + 1).to_string())
+                && cells.get(1) == Some(&&*(index + 1).to_string())
                 && cells.get(3) == Some(&rule)
         };
         if CHECKS.lines().any(row) {
@@ -48,7 +48,7 @@ fn missing(source: &Source, function: &Function<'_>) -> Vec<Finding> {
             "{} refuses {parameter} by itself: give bindings/acl/interface/checks.tsv a row with `{rule}`",
             function.name
         );
-        Some(Finding { place: format!("{}:{}", source.path, function.line), message })
+        Some(Finding { location: format!("{}:{}", source.path, function.line), message })
     });
     found.collect()
 }
@@ -64,7 +64,7 @@ fn rule_of(body: &str, parameter: &str) -> Option<&'static str> {
     uses(format!("limit({parameter})")).then_some("limit")
 }
 
-/// The functions that stand in `api!`: indented once, without a type behind the parameters.
+/// The functions that stand in `api!`: indented once, without a type after the parameters.
 fn functions(code: &str) -> Vec<Function<'_>> {
     let mut found = Vec::new();
     let mut at = 0;

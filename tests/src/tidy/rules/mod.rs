@@ -90,8 +90,8 @@ const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
 
-fn is_in(source: &Source, places: &[&str]) -> bool {
-    places.iter().any(|place| source.path.starts_with(place))
+fn is_in(source: &Source, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| source.path.starts_with(prefix))
 }
 
 /// The names and keywords of a line of code.
@@ -107,7 +107,7 @@ fn lines_where(source: &Source, message: &str, bad: impl Fn(&str) -> bool) -> Ve
 }
 
 fn finding(source: &Source, line: usize, message: &str) -> Finding {
-    Finding { place: format!("{}:{line}", source.path), message: message.to_owned() }
+    Finding { location: format!("{}:{line}", source.path), message: message.to_owned() }
 }
 
 /// The layers of the CANN interface call nothing above them.

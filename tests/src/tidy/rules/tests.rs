@@ -10,8 +10,8 @@ use crate::tidy::source::Source;
 /// The lines, by number, in which `rule` finds something.
 fn found(rule: Rule, path: &str, text: &str) -> Vec<String> {
     let findings = rule(&Source::new(path, text));
-    let line = |place: String| place.rsplit(':').next().unwrap_or("").to_owned();
-    findings.into_iter().map(|finding| line(finding.place)).collect()
+    let line = |location: String| location.rsplit(':').next().unwrap_or("").to_owned();
+    findings.into_iter().map(|finding| line(finding.location)).collect()
 }
 
 const NONE: [&str; 0] = [];
@@ -46,14 +46,14 @@ fn an_argument_that_only_the_plug_in_checks_is_found() {
             "api! {{\n    fn {name}(event: Handle,\n        status: Out<u32>) {{\n        {body}\n    }}\n}}\n"
         )
     };
-    let place = "let place = status.place(\"status\")?;";
-    assert_eq!(found(&function("aclrtQueryEventStatus", place)), NONE);
-    assert_eq!(found(&function("aclrtNoSuchFunction", place)), ["2"]);
+    let checked = "let place = status.place(\"status\")?;";
+    assert_eq!(found(&function("aclrtQueryEventStatus", checked)), NONE);
+    assert_eq!(found(&function("aclrtNoSuchFunction", checked)), ["2"]);
     assert_eq!(found(&function("aclrtQueryEventStatus", "let limit = limit(status)?;")), ["2"]);
     assert_eq!(found(&function("aclrtNoSuchFunction", "other.status.place(1)")), NONE);
     // Functions that return something else than a code, and files of another layer.
     assert_eq!(found("\n    fn aclA(a: Text) -> u64, 0, {\n        a.read(\"a\")\n    }"), NONE);
-    let elsewhere = function("aclrtNoSuchFunction", place);
+    let elsewhere = function("aclrtNoSuchFunction", checked);
     assert_eq!(
         self::found(checked_arguments, "bindings/acl/src/device/event.rs", &elsewhere),
         NONE

@@ -35,7 +35,7 @@ type Entry = unsafe extern "C" fn(u64, u64);
 pub(crate) struct Aicore {
     pub(crate) kind: CoreKind,
     /// The number of its cluster, how many clusters there are, which core of its kind it is there, how many there are.
-    pub(crate) place: [u32; 4],
+    pub(crate) block_and_sub: [u32; 4],
     pub(crate) registers: CoreRegisters,
     pub(crate) gm: GmWindow<'static>,
     pub(crate) watch: Arc<Watch>,
@@ -92,7 +92,7 @@ impl Program {
 
 impl Running {
     fn violation(&self, what: &str, value: u64) {
-        let [block, _, sub, _] = self.core.place;
+        let [block, _, sub, _] = self.core.block_and_sub;
         eprintln!("{} {block}.{sub}: {what} ({value:#x})", self.core.kind.name());
         self.core.watch.violations.fetch_add(1, Ordering::Relaxed);
     }
@@ -130,7 +130,7 @@ impl Running {
             self.violation("a status before the pipes of a kernel are idle", status.into());
         }
         self.looks = 0;
-        // Release: pairs with the `dsb ld` behind the load of COND in the image's `registers::status`.
+        // Release: pairs with the `dsb ld` after the load of COND in the image's `registers::status`.
         self.core.registers.cond.store(status, Ordering::Release);
     }
 
@@ -211,10 +211,10 @@ macro_rules! calls {
 }
 
 calls! {
-    block() -> u32 { with(|core| core.core.place[0]) }
-    blocks() -> u32 { with(|core| core.core.place[1]) }
-    sub() -> u32 { with(|core| core.core.place[2]) }
-    subs() -> u32 { with(|core| core.core.place[3]) }
+    block() -> u32 { with(|core| core.core.block_and_sub[0]) }
+    blocks() -> u32 { with(|core| core.core.block_and_sub[1]) }
+    sub() -> u32 { with(|core| core.core.block_and_sub[2]) }
+    subs() -> u32 { with(|core| core.core.block_and_sub[3]) }
     doorbell() -> u32 { with(Running::doorbell) }
     status(value: u32) -> () { with(|core| core.status(value)) }
     ticks() -> u64 { with(|core| (core.start.elapsed().as_nanos() / NS_A_TICK) as u64) }

@@ -143,7 +143,7 @@ impl WorkerPort for Core {
 
     fn finish(&mut self, id: u32) {
         let id = if self.conduct == Conduct::Lies { id + 5 } else { id };
-        // Release: pairs with the `dsb ld` behind the load of COND in the image's `registers::status`.
+        // Release: pairs with the `dsb ld` after the load of COND in the image's `registers::status`.
         self.registers.cond.store(FINISHED | id, Ordering::Release);
         while self.conduct == Conduct::Lies && self.watch.abandon.load(Ordering::Relaxed) == 0 {
             if self.registers.data_main_base.load(Ordering::Relaxed) == DOORBELL_EXIT {
@@ -156,7 +156,7 @@ impl WorkerPort for Core {
     fn leave(&mut self) {
         self.expected = None;
         self.lines.leave();
-        // Release: pairs with the `dsb ld` behind the load of COND in the image's `registers::status`.
+        // Release: pairs with the `dsb ld` after the load of COND in the image's `registers::status`.
         self.registers.cond.store(STATUS_EXITED, Ordering::Release);
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct Options {
     pub(crate) fanout: FanoutStrategy,
     pub(crate) build_mode: BuildMode,
     pub(crate) flags: RunFlags,
-    /// Instances that the driver launches, beside those that the run has.
+    /// Instances that the driver launches, besides those that the run has.
     pub(crate) surplus: u32,
     pub(crate) task_budget: Duration,
 }
@@ -168,7 +168,7 @@ impl Device {
         false
     }
 
-    /// What stands in each core's FAST_PATH_ENABLE.
+    /// What is in each core's FAST_PATH_ENABLE.
     pub(crate) fn fast_paths(&self) -> Vec<u32> {
         (0..WORKERS).map(|worker| self.registers.core(Self::position(worker)).fast_path()).collect()
     }

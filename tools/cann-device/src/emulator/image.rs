@@ -33,7 +33,7 @@ impl Image {
 /// Loads a library for the life of the process.
 pub(crate) fn open(path: &str) -> Result<*mut c_void, String> {
     let name = CString::new(path).map_err(|error| error.to_string())?;
-    // SAFETY: the name is a C string; an image has no constructors beside the compiler's.
+    // SAFETY: the name is a C string; an image has no constructors besides the compiler's.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     if handle.is_null() { Err(last_error()) } else { Ok(handle) }
 }

@@ -132,7 +132,7 @@ impl Registers {
 }
 
 impl CoreRegisters {
-    /// What stands in FAST_PATH_ENABLE.
+    /// What is in FAST_PATH_ENABLE.
     pub(crate) fn fast_path(&self) -> u32 {
         self.fast_path_enable.load(Ordering::Relaxed)
     }

@@ -179,11 +179,11 @@ impl Machine {
             };
             // A launch leaves zero in the doorbell.
             registers.data_main_base.store(0, Ordering::Relaxed);
-            let place = match worker.checked_sub(clusters) {
+            let block_and_sub = match worker.checked_sub(clusters) {
                 None => [worker, clusters, 0, 1],
                 Some(vector) => [vector / 2, clusters, vector % 2, 2],
             };
-            let core = Aicore { kind, place, registers, gm: self.gm, watch };
+            let core = Aicore { kind, block_and_sub, registers, gm: self.gm, watch };
             threads.push(std::thread::spawn(move || program.run(core, flags_base, words)));
         }
         threads.into_iter().try_for_each(|core| core.join().map_err(|_| "a core panicked"))?;

@@ -55,12 +55,12 @@ pub(crate) fn on_device(name: &str, act: impl FnOnce(&mut Held) -> Result<(), Re
     })
 }
 
-/// Writes to a place that the caller gives.
+/// Writes to an address that the caller gives.
 pub(crate) fn give<T>(to: *mut T, value: T) -> Result<(), Refusal> {
     if to.is_null() {
         return Err((BAD_NULL, "a place for the answer is null".to_owned()));
     }
-    // SAFETY: not null; the interface obliges the caller to give a place.
+    // SAFETY: not null; the interface obliges the caller to give memory.
     unsafe { to.write(value) };
     Ok(())
 }
@@ -312,7 +312,7 @@ fn copy(
     let done = match (kind, places) {
         (1, (false, true)) => memory.write(to.0, from.1, bytes),
         (2, (true, false)) => memory.read(from.0, bytes).map(|read| {
-            // SAFETY: the interface obliges the caller to give a place of so many bytes.
+            // SAFETY: the interface obliges the caller to give memory of so many bytes.
             unsafe { ptr::copy_nonoverlapping(read.as_ptr(), to.1.cast(), bytes) };
         }),
         _ => return refuse(format!("kind {kind} from {:#x} to {:#x}", from.0, to.0)),

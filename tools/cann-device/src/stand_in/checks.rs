@@ -38,8 +38,8 @@ impl Expected {
 
     /// At `offset` stand these bytes.
     pub(crate) fn holds(mut self, offset: usize, bytes: &[u8]) -> Self {
-        for (place, byte) in self.bytes[offset..].iter_mut().zip(bytes) {
-            *place = Some(*byte);
+        for (slot, byte) in self.bytes[offset..].iter_mut().zip(bytes) {
+            *slot = Some(*byte);
         }
         self
     }

@@ -20,7 +20,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// Where the machine stands in the header of an ELF file.
+    /// Where the machine is in the header of an ELF file.
     const PLACE: std::ops::Range<usize> = 18..20;
     /// Bytes of a file that tell.
     pub(crate) const HEAD: usize = 20;
@@ -68,7 +68,7 @@ impl Code {
 }
 
 /// Hears that an order was answered: its number and code; `None`: no order will be answered any more.
-pub(crate) type Told = fn(u64, Option<(u64, i32)>);
+pub(crate) type OnAnswer = fn(u64, Option<(u64, i32)>);
 
 /// A running emulator.
 pub(crate) struct Emulator {
@@ -86,7 +86,7 @@ impl Emulator {
         code: Code,
         memory: &Memory,
         generation: u64,
-        told: Told,
+        on_answer: OnAnswer,
     ) -> Result<Self, String> {
         let folder =
             env::temp_dir().join(format!("pto-stand-in-{}-{generation}", std::process::id()));
@@ -108,7 +108,7 @@ impl Emulator {
         };
         let mut answers = BufReader::new(answers);
         greet(&mut answers)?;
-        std::thread::spawn(move || listen(answers, generation, told));
+        std::thread::spawn(move || listen(answers, generation, on_answer));
         Ok(Self { child, orders, folder, code })
     }
 
@@ -144,18 +144,18 @@ fn greet(answers: &mut BufReader<ChildStdout>) -> Result<(), String> {
 }
 
 /// Tells what the emulator answers, until it ends.
-fn listen(answers: BufReader<ChildStdout>, generation: u64, told: Told) {
+fn listen(answers: BufReader<ChildStdout>, generation: u64, on_answer: OnAnswer) {
     for line in answers.lines().map_while(Result::ok) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["done", id, code] = *words.as_slice() else { continue };
         if let (Ok(id), Ok(code)) = (id.parse(), code.parse()) {
-            told(generation, Some((id, code)));
+            on_answer(generation, Some((id, code)));
         }
     }
-    told(generation, None);
+    on_answer(generation, None);
 }
 
-/// The emulator's file: beside the library, in `bin`.
+/// The emulator's file: next to the library, in `bin`.
 fn program(code: Code) -> Result<PathBuf, String> {
     let home = match env::var_os("PTO_STAND_IN_HOME") {
         Some(home) => PathBuf::from(home),
@@ -175,7 +175,7 @@ fn own_home() -> Option<PathBuf> {
         dli_saddr: std::ptr::null_mut(),
     };
     let here = own_home as fn() -> Option<PathBuf> as *const c_void;
-    // SAFETY: an address of this library, and a place for what is known of it.
+    // SAFETY: an address of this library, and memory for what is known of it.
     let known = unsafe { libc::dladdr(here, &raw mut found) };
     if known == 0 || found.dli_fname.is_null() {
         return None;

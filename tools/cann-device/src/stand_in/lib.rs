@@ -10,7 +10,7 @@
 //! die.rs      what the device has
 //! ```
 //! It shares no code with the host that it checks: sizes and offsets stand here a second time, from the facts of the interface.
-//! Environment: `PTO_STAND_IN_HOME` (the folder with `bin/pto-cann-emulator`; usually found beside the library),
+//! Environment: `PTO_STAND_IN_HOME` (the folder with `bin/pto-cann-emulator`; usually found next to the library),
 //! `PTO_STAND_IN_CLUSTERS` (4), `PTO_STAND_IN_FAULTS` (see `faults.rs`).
 
 mod acl;

@@ -1,4 +1,4 @@
-//! The state behind the functions: one device, its streams, and the emulator while somebody has the device.
+//! The state that the functions share: one device, its streams, and the emulator while the device is open.
 //!
 //! ```text
 //! off --set_device--> on --the bootstrap of a firmware--> on, with cores --reset (last one) or reset by force--> off
@@ -180,7 +180,7 @@ impl Machine {
             Some(_) => Err("the device runs firmware of another machine already".to_owned()),
             None => {
                 let memory = self.memory.as_ref().ok_or("nobody has the device")?;
-                self.emulator = Some(Emulator::start(code, memory, self.generation, told)?);
+                self.emulator = Some(Emulator::start(code, memory, self.generation, on_answer)?);
                 Ok(())
             }
         }
@@ -263,7 +263,7 @@ impl Machine {
 }
 
 /// The emulator has ended an order, or itself.
-fn told(generation: u64, answer: Option<(u64, i32)>) {
+fn on_answer(generation: u64, answer: Option<(u64, i32)>) {
     match answer {
         Some((id, code)) => answered(generation, id, code),
         None => ended(generation),

@@ -56,7 +56,7 @@ pub(super) const fn defect(defect: ViewDefect) -> &'static str {
 
 /// The tensors that are known, by id.
 pub(super) trait Tensors {
-    /// A tensor and its place.
+    /// A tensor and its index.
     fn tensor(&self, id: u32) -> Option<(usize, &Tensor)>;
 }
 
@@ -82,7 +82,7 @@ pub(super) fn view(tensors: &impl Tensors, field: &str, value: &Value) -> Result
             ));
         }
     };
-    let Some((place, tensor)) = tensors.tensor(part.tensor) else {
+    let Some((index, tensor)) = tensors.tensor(part.tensor) else {
         let id = part.tensor;
         return Err(format!(
             "{field}: no tensor {id} is known here; declare it above, by a line with \"tensor\" or \"alloc\""
@@ -105,7 +105,7 @@ pub(super) fn view(tensors: &impl Tensors, field: &str, value: &Value) -> Result
         _ => return Err(format!("{field}: offset and strides want a \"shape\" beside them")),
     };
     let strides = part.strides.unwrap_or_else(|| row_major(&shape));
-    let view = View::new(place, element_type, part.offset, (&shape, &strides));
+    let view = View::new(index, element_type, part.offset, (&shape, &strides));
     let view = view.ok_or_else(|| {
         format!(
             "{field}: {} extents and {} strides; there are as many of one as of the other, and at most {MAX_RANK}",

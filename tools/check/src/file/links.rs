@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::args::{Tensors, Wrong, argument, defect as defect_of_view};
 use super::{ByteLine, LinkLine, TaskLine, VaryLine};
 use crate::chains::{defect, groups};
-use crate::program::{Argument, BytePlace, ChainLink, Vary, View, Way};
+use crate::program::{Argument, ChainLink, TensorByte, Vary, View, Way};
 use crate::submit::tensor_view;
 
 /// The kernels of a task that is a chain; none: it is not.
@@ -47,8 +47,8 @@ pub(super) fn read(
 
 /// How large tensors are.
 pub(super) trait TensorBytes {
-    /// Bytes of the tensor in this place.
-    fn bytes(&self, place: usize) -> u64;
+    /// Bytes of the tensor with this index.
+    fn bytes(&self, index: usize) -> u64;
 }
 
 fn link(
@@ -111,13 +111,13 @@ fn vary(tensors: &impl Tensors, line: &VaryLine) -> Result<Vary, Wrong> {
 }
 
 /// A byte of a tensor that is known; that the tensor has it is looked at with the views.
-fn byte(tensors: &impl Tensors, line: &ByteLine) -> Result<BytePlace, Wrong> {
-    let known = tensors.tensor(line.tensor).map(|(place, _)| place);
+fn byte(tensors: &impl Tensors, line: &ByteLine) -> Result<TensorByte, Wrong> {
+    let known = tensors.tensor(line.tensor).map(|(index, _)| index);
     let tensor = known.ok_or_else(|| {
         let id = line.tensor;
         format!("vary.at: no tensor {id} is known here; declare it above, by a line with \"tensor\" or \"alloc\"")
     })?;
-    Ok(BytePlace { tensor, byte: line.byte })
+    Ok(TensorByte { tensor, byte: line.byte })
 }
 
 /// Every view of every time is a part of its tensor.

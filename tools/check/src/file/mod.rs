@@ -1,6 +1,6 @@
 //! Graph files: one JSON object a line, the first one says what it is. The fields are in `docs/reference/graph-files.md`.
 //!
-//! The structs here are the lines, for writing and for reading; what a line means in its place is checked by [`read()`].
+//! The structs here are the lines, for writing and for reading; what a line means where it appears is checked by [`read()`].
 
 mod args;
 mod links;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::memory_map::{HIGHEST, MOST_BYTES};
 use crate::program::{
-    Action, Condition, OwnedBlockShape, Place, Program, Publish, Step, Task, Tensor, View,
+    Action, Condition, Location, OwnedBlockShape, Program, Publish, Step, Task, Tensor, View,
     row_major,
 };
 use crate::recorder::whole;
@@ -94,7 +94,7 @@ fn parse<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, Wrong> {
     T::deserialize(&object).map_err(|error| with_field::<T>(object, &error.to_string()))
 }
 
-/// What is wrong with an object, behind the name of the field that it is wrong with: the one without which something else would be wrong.
+/// What is wrong with an object, after the name of the field that it is wrong with: the one without which something else would be wrong.
 fn with_field<T: DeserializeOwned>(object: Value, what: &str) -> Wrong {
     let Value::Object(object) = object else { return what.to_owned() };
     if ["missing field", "unknown field"].iter().any(|named| what.starts_with(named)) {
@@ -167,14 +167,14 @@ impl Default for Reader {
 
 impl Tensors for Reader {
     fn tensor(&self, id: u32) -> Option<(usize, &Tensor)> {
-        let place = *self.tensors.get(&id)?;
-        Some((place, &self.program.tensors[place]))
+        let position = *self.tensors.get(&id)?;
+        Some((position, &self.program.tensors[position]))
     }
 }
 
 impl links::TensorBytes for Reader {
-    fn bytes(&self, place: usize) -> u64 {
-        self.program.tensors.get(place).map_or(0, |tensor| tensor.bytes)
+    fn bytes(&self, position: usize) -> u64 {
+        self.program.tensors.get(position).map_or(0, |tensor| tensor.bytes)
     }
 }
 
@@ -224,12 +224,12 @@ impl Reader {
     }
 
     fn put_tensor(&mut self, tensor: Tensor) -> Result<usize, Wrong> {
-        let place = self.program.tensors.len();
-        if self.tensors.insert(tensor.id, place).is_some() {
+        let position = self.program.tensors.len();
+        if self.tensors.insert(tensor.id, position).is_some() {
             return Err(format!("there is a tensor {} already; give each its own id", tensor.id));
         }
         self.program.tensors.push(tensor);
-        Ok(place)
+        Ok(position)
     }
 
     fn host_tensor(&mut self, line: TensorLine) -> Result<(), Wrong> {
@@ -262,7 +262,7 @@ impl Reader {
             bytes,
             element: element_type,
             shape: line.shape,
-            place: Place::Host(base),
+            location: Location::Host(base),
         })?;
         Ok(())
     }
@@ -272,7 +272,7 @@ impl Reader {
         let bytes = bytes_of(element, &line.shape)?;
         let shape = Some(line.shape);
         let (id, name) = (line.alloc, line.name);
-        let tensor = Tensor { id, name, bytes, element, shape, place: Place::Heap };
+        let tensor = Tensor { id, name, bytes, element, shape, location: Location::Heap };
         Ok(Action::Allocate(self.put_tensor(tensor)?))
     }
 
@@ -401,8 +401,8 @@ impl Reader {
     fn bound(&mut self, index: usize, line: BoundLine) -> Result<(usize, View), Wrong> {
         let element = element("element", &line.element)?;
         let strides = line.strides.unwrap_or_else(|| row_major(&line.shape));
-        let place = self.program.tensors.len();
-        let view = View::new(place, element, 0, (&line.shape, &strides));
+        let position = self.program.tensors.len();
+        let view = View::new(position, element, 0, (&line.shape, &strides));
         let view = view.ok_or("there are as many strides as extents, and at most 5")?;
         let last = line.shape.iter().zip(&strides).try_fold(0_u64, |last, (extent, stride)| {
             last.checked_add(u64::from(extent.checked_sub(1)?).checked_mul(*stride)?)
@@ -413,8 +413,8 @@ impl Reader {
             return Err(args::defect(found).to_owned());
         }
         let shape = strides.eq(&row_major(&line.shape)).then_some(line.shape);
-        let place = Place::Bound(index);
-        let tensor = Tensor { id: line.tensor, name: None, bytes, element, shape, place };
+        let location = Location::Bound(index);
+        let tensor = Tensor { id: line.tensor, name: None, bytes, element, shape, location };
         Ok((self.put_tensor(tensor)?, view))
     }
 

@@ -11,7 +11,7 @@ use super::{
     TensorLine, VERSION, VaryLine, ViewLine, WhenLine,
 };
 use crate::program::{
-    Action, Argument, BytePlace, ChainLink, Place, Program, Publish, Task, Use, View, Way,
+    Action, Argument, ChainLink, Location, Program, Publish, Task, TensorByte, Use, View, Way,
     row_major,
 };
 
@@ -28,7 +28,7 @@ pub fn write(program: &Program, to: &mut impl Write) -> io::Result<()> {
         variant: program.variant.name().to_owned(),
     })?;
     for tensor in &program.tensors {
-        if let Place::Host(base) = tensor.place {
+        if let Location::Host(base) = tensor.location {
             let is_whole = tensor.shape.is_some();
             writer.line(&TensorLine {
                 tensor: tensor.id,
@@ -66,8 +66,8 @@ impl<W: Write> Writer<'_, W> {
                 let end = if *action == Action::EndRecording { "record" } else { "scope" };
                 self.line(&EndLine { end: end.to_owned() })
             }
-            Action::Allocate(place) => {
-                let tensor = &self.program.tensors[*place];
+            Action::Allocate(index) => {
+                let tensor = &self.program.tensors[*index];
                 self.line(&AllocLine {
                     alloc: tensor.id,
                     name: tensor.name.clone(),
@@ -75,8 +75,8 @@ impl<W: Write> Writer<'_, W> {
                     shape: tensor.shape.clone().unwrap_or_default(),
                 })
             }
-            Action::Add(place) => {
-                let line = self.task(&self.program.tasks[*place]);
+            Action::Add(index) => {
+                let line = self.task(&self.program.tasks[*index]);
                 self.line(&line)
             }
             Action::Edge { producer, consumer } => {
@@ -92,8 +92,8 @@ impl<W: Write> Writer<'_, W> {
                 self.line(&SetLine { set, value })
             }
             Action::BeginRecording { record, tensors } => {
-                let tensors = tensors.iter().map(|(place, view)| BoundLine {
-                    tensor: self.program.tensors[*place].id,
+                let tensors = tensors.iter().map(|(index, view)| BoundLine {
+                    tensor: self.program.tensors[*index].id,
                     element: view.element.name().to_owned(),
                     shape: view.shape().to_vec(),
                     strides: strides(view),
@@ -145,10 +145,10 @@ impl<W: Write> Writer<'_, W> {
             match &vary.way {
                 Way::By(step) => VaryLine { by: Some(*step), ..line },
                 Way::Of(words) => VaryLine { of: Some(words.clone()), ..line },
-                Way::At(places) => {
-                    let id = |place: usize| self.program.tensors[place].id;
-                    let byte = |at: &BytePlace| ByteLine { tensor: id(at.tensor), byte: at.byte };
-                    VaryLine { at: Some(places.iter().map(byte).collect()), ..line }
+                Way::At(bytes) => {
+                    let id = |index: usize| self.program.tensors[index].id;
+                    let byte = |at: &TensorByte| ByteLine { tensor: id(at.tensor), byte: at.byte };
+                    VaryLine { at: Some(bytes.iter().map(byte).collect()), ..line }
                 }
             }
         });

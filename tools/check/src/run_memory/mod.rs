@@ -2,7 +2,7 @@
 //!
 //! [`RunWords`] are the words that the instances of every run share; [`StreamWords`] add what the streaming builder has
 //! of its own. Both are ordinary vectors, so that they also work under loom and under shuttle. No scheduler runs by itself: a
-//! [`Machine`](pto_aicpu_fw::Machine) of the caller takes the place of the schedulers. [`layer()`] is the
+//! [`Machine`](pto_aicpu_fw::Machine) of the caller replaces the schedulers. [`layer()`] is the
 //! program with which submissions and replays are measured.
 
 mod layer;

@@ -24,7 +24,7 @@ use super::run::{RunSizes, RunWords};
 pub struct StreamSizes {
     /// Task slots: a power of two.
     pub window: u32,
-    /// Argument words, with one of block context a task. The words of one task run on behind the end of the ring.
+    /// Argument words, with one of block context a task. The words of one task run on after the end of the ring.
     pub arg_words: usize,
     /// Chunks of edges.
     pub chunks: usize,
@@ -42,7 +42,7 @@ pub struct StreamSizes {
     pub recording_words: usize,
 }
 
-/// What a run is told of its device.
+/// What a run knows of its device.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamRun<'r> {
     /// How many blocks of each set of lanes run at once; `None`: tasks that need several cores are unknown.
@@ -178,7 +178,7 @@ impl StreamWords {
         self.header.board.reset();
     }
 
-    /// Completes whatever stands in the window.
+    /// Completes whatever is in the window.
     pub fn complete_all(&self) {
         for task in &self.run.tasks {
             task.fanout.fetch_or(CLOSED, Ordering::Relaxed);

@@ -13,7 +13,7 @@ fn refused(text: &str, words: &[&str]) {
     }
 }
 
-/// What is said of one line behind the header and a tensor.
+/// What is said of one line after the header and a tensor.
 fn line(line: &str, words: &[&str]) {
     let tensor = r#"{"tensor": 0, "element": "f32", "shape": [4, 4]}"#;
     let text = format!("{HEADER}\n{tensor}\n\n{line}\n");
@@ -161,7 +161,7 @@ fn graphs_have_tasks_edges_tensors_and_publishes_only() {
     with(r#"{"task": 0, "func": 0, "kind": "aiv", "blocks": 2}"#, &["blocks"]);
 }
 
-/// Whatever stands in a file, reading ends with a program or a message.
+/// Whatever is in a file, reading ends with a program or a message.
 #[test]
 fn no_file_breaks_the_reader() {
     let program = r#"{"tensor": 0, "element": "f32", "shape": [4, 4]}

@@ -11,11 +11,11 @@ const ROWS: &str = r#"{"task": 0, "kind": "aiv", "chain": [{"func": 1, "args": [
 /// Reads row 2.
 const READER: &str = r#"{"task": 1, "func": 2, "kind": "aiv", "args": [{"in": {"tensor": 0, "offset": 32, "shape": [1, 16]}}]}"#;
 /// Reads row 4.
-const BESIDE: &str = r#"{"task": 2, "func": 2, "kind": "aiv", "args": [{"in": {"tensor": 0, "offset": 64, "shape": [1, 16]}}]}"#;
+const OTHER_ROW_READER: &str = r#"{"task": 2, "func": 2, "kind": "aiv", "args": [{"in": {"tensor": 0, "offset": 64, "shape": [1, 16]}}]}"#;
 
 #[test]
 fn edges_of_a_chain_follow_from_its_tensors() {
-    let program = streaming(&[MATRIX, ROWS, READER, BESIDE]);
+    let program = streaming(&[MATRIX, ROWS, READER, OTHER_ROW_READER]);
     let report = checked(&program, standard());
     assert_eq!((report.kernels, report.derived_edges, report.is_clean()), (6, 1, true));
     assert_eq!(program.task_count(), 6);
@@ -30,12 +30,12 @@ fn edges_of_a_chain_follow_from_its_tensors() {
 fn a_race_names_the_kernel_of_the_chain() {
     let scope = r#"{"scope": "manual"}"#;
     let end = r#"{"end": "scope"}"#;
-    let program = streaming(&[MATRIX, scope, ROWS, READER, BESIDE, end]);
+    let program = streaming(&[MATRIX, scope, ROWS, READER, OTHER_ROW_READER, end]);
     let words = ["task 0 (func 1, argument 0 of its kernel 2, out)", "bytes 128 to 192", "task 1"];
     let finding = only(&program, Kind::Race, &words);
     assert_eq!(finding.arguments, [4, 0]);
     let waits = READER.replace(r#""args""#, r#""after": [0], "args""#);
-    let ordered = streaming(&[MATRIX, scope, ROWS, &waits, BESIDE, end]);
+    let ordered = streaming(&[MATRIX, scope, ROWS, &waits, OTHER_ROW_READER, end]);
     assert!(checked(&ordered, standard()).is_clean());
 }
 
@@ -45,7 +45,7 @@ fn the_path_has_the_kernels_that_need_each_other() {
     let path = |lines: &[&str]| demanded_path(&streaming(lines));
     assert_eq!(path(&[MATRIX, ROWS]), Some(1), "four rows apart");
     assert_eq!(path(&[MATRIX, ROWS, READER]), Some(2), "one that reads one of them");
-    assert_eq!(path(&[MATRIX, ROWS, BESIDE]), Some(1), "one that reads another row");
+    assert_eq!(path(&[MATRIX, ROWS, OTHER_ROW_READER]), Some(1), "one that reads another row");
     let sum = ROWS.replace(r#", "vary": [{"arg": 0, "by": 64}]"#, "").replace("out", "inout");
     assert_eq!(path(&[MATRIX, &sum]), Some(4), "four that add to one row");
     let readers = ROWS.replace(r#", "vary": [{"arg": 0, "by": 64}]"#, "").replace("out", "in");
@@ -63,7 +63,7 @@ fn the_path_has_the_kernels_that_need_each_other() {
 #[test]
 fn uses_go_before_arguments() {
     let uses = r#"{"task": 0, "kind": "aiv", "chain": [{"func": 1, "args": [{"nodep": {"tensor": 0, "shape": [1]}, "use": "none"}, 4], "times": 2, "vary": [{"arg": 0, "of": [256, 0]}, {"arg": 1, "by": -2}], "uses": [[{"nodep": {"tensor": 0, "offset": 64, "shape": [4]}, "use": "write"}, 4], [{"nodep": {"tensor": 0, "shape": [2]}, "use": "write"}, 2]]}]}"#;
-    let program = streaming(&[MATRIX, uses, READER, BESIDE]);
+    let program = streaming(&[MATRIX, uses, READER, OTHER_ROW_READER]);
     let finding = only(&program, Kind::Race, &["of its kernel 0", "bytes 256 to 272", "task 2"]);
     assert_eq!(finding.tasks, [0, 2]);
     comes_back(&program);
@@ -90,8 +90,8 @@ fn without_chains_each_kernel_is_a_task_behind_the_one_before() {
     let waits = READER.replace(r#""args""#, r#""after": [0], "args""#);
     let graph = of("aicpu_build_graph", &[MATRIX, before, &later, publish, &waits]);
     let flat = without_chains(&graph);
-    let told = |task: &Task| (task.id, task.after.clone());
-    let tasks: Vec<_> = flat.tasks.iter().map(told).collect();
+    let id_and_after = |task: &Task| (task.id, task.after.clone());
+    let tasks: Vec<_> = flat.tasks.iter().map(id_and_after).collect();
     let expected =
         [(7, vec![]), (8, vec![7]), (9, vec![8]), (10, vec![9]), (0, vec![10]), (1, vec![0])];
     assert_eq!(tasks, expected);

@@ -2,7 +2,7 @@
 
 use pto_abi::symbol::symbol;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
-use pto_check::program::{Argument, BytePlace, Program, Way};
+use pto_check::program::{Argument, Program, TensorByte, Way};
 use pto_check::{
     Buffer, Cores, FileProgram, Memory, Operand, Options, Recorder, check, declare, file, record,
     with_kept_heap,
@@ -22,7 +22,7 @@ const BYTES: u64 = 32;
 /// Takes an address that is read, one that is written, and how many numbers.
 const COPY: FuncId = FuncId(5);
 
-/// A chain of words whose kernels read the ends and the inside of two tensors of the heap, and one on tensors that has the same words beside them.
+/// A chain of words whose kernels read the ends and the inside of two tensors of the heap, and one on tensors that has the same words besides them.
 struct Columns;
 
 impl BuilderSet for Columns {
@@ -56,17 +56,17 @@ fn submit<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let column = [first + 4, second + 8, first];
     let varies = [Variation::of(0, &column), Variation::by(1, 4)];
     let word_lists = [column[0], second, first].map(|word| [word, OUT, 1]);
-    let [copies, steps, behind] =
+    let [copies, steps, ends_only] =
         word_lists.each_ref().map(|words| Link::new(TaskSpec::new(COPY, CoreKind::AIV, words)));
     // From the second tensor to the first one, in one step.
     let back = [Variation::by(0, second.cast_signed().wrapping_neg().wrapping_add_unsigned(first))];
-    // Behind the last number there is nothing to read, and nothing is.
+    // After the last number there is nothing to read, and nothing is.
     let (last, both) = ([first, second + BYTES], [first, second]);
     let ends = [Variation::of(0, &last), Variation::of(2, &[1, 0])];
     let links = [
         copies.times(3).varying(&varies),
         steps.times(2).varying(&back),
-        behind.times(2).varying(&ends),
+        ends_only.times(2).varying(&ends),
     ];
     stream.submit_chain(&Chain::new(&links), &[])?;
     let out = TensorView::dense(GmAddr(OUT), ElementType::F32, &[NUMBERS]);
@@ -80,7 +80,7 @@ fn submit<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// A device that nobody reads.
+/// A device that has no reader.
 struct Nothing;
 
 impl Memory for Nothing {
@@ -111,17 +111,17 @@ fn declared() -> Program {
 }
 
 /// What each kernel of the program gets as its first argument, where its tensors are at these addresses.
-fn first_words(program: &Program, places: &[u64]) -> Vec<u64> {
+fn first_words(program: &Program, addresses: &[u64]) -> Vec<u64> {
     let submission = FileProgram::new(Arc::new(program.clone()));
-    submission.place_each(&places.iter().map(|place| GmAddr(*place)).collect::<Vec<_>>());
+    submission.set_addresses(&addresses.iter().map(|address| GmAddr(*address)).collect::<Vec<_>>());
     let again = recorded((&submission, FileProgram::NAME));
-    let bases: Vec<_> = again.tensors.iter().map(|tensor| tensor.place).collect();
+    let bases: Vec<_> = again.tensors.iter().map(|tensor| tensor.location).collect();
     let address = |arg: &Argument| match (arg, arg.view()) {
         (_, Some((view, _))) => match bases[view.tensor] {
-            pto_check::program::Place::Host(Some(base)) => {
+            pto_check::program::Location::Host(Some(base)) => {
                 base.0 + view.offset * view.element.bytes()
             }
-            place => panic!("{place:?}"),
+            location => panic!("{location:?}"),
         },
         (Argument::Scalar(word), _) => *word,
         other => panic!("{other:?}"),
@@ -134,7 +134,7 @@ fn first_words(program: &Program, places: &[u64]) -> Vec<u64> {
 fn addresses_in_several_tensors_follow_their_tensors() {
     let (kept, left) = with_kept_heap(&declared());
     assert_eq!((kept.tensors.len(), left.len()), (3, 0));
-    let places: Vec<u64> = (0..3).map(|place| 0x700_0000 + 0x1_0000 * place).collect();
+    let addresses: Vec<u64> = (0..3).map(|tensor| 0x700_0000 + 0x1_0000 * tensor).collect();
     // The tensors of the heap stand in the order in which they were allocated.
     let of_heap = |tensor: &&pto_check::program::Tensor| tensor.id;
     let mut heap: Vec<_> =
@@ -142,10 +142,10 @@ fn addresses_in_several_tensors_follow_their_tensors() {
     heap.sort_by_key(of_heap);
     let base = |at: usize| {
         let id = heap[at].id;
-        places[kept.tensors.iter().position(|tensor| tensor.id == id).expect("it is there")]
+        addresses[kept.tensors.iter().position(|tensor| tensor.id == id).expect("it is there")]
     };
     let (first, second) = (base(0), base(1));
-    let words = first_words(&kept, &places);
+    let words = first_words(&kept, &addresses);
     assert_eq!(words[..3], [first + 4, second + 8, first], "a column");
     assert_eq!(words[3..5], [second, first], "a step from one tensor to another");
     assert_eq!(words[5], first);
@@ -227,13 +227,13 @@ impl GraphBuilder for TaskIds {
 #[test]
 fn a_file_holds_places_in_several_tensors() {
     let program = declared();
-    let is_column = |way: &&Way| matches!(way, Way::At(places) if places.len() == 3);
+    let is_column = |way: &&Way| matches!(way, Way::At(bytes) if bytes.len() == 3);
     let ways = program.tasks.iter().flat_map(|task| &task.links).flat_map(|link| &link.vary);
-    let Some(Way::At(places)) = ways.map(|vary| &vary.way).find(is_column) else {
+    let Some(Way::At(bytes)) = ways.map(|vary| &vary.way).find(is_column) else {
         panic!("{program:?}")
     };
-    let [one, other, again] = places[..] else { panic!("{places:?}") };
-    assert_eq!((one.byte, other.byte, again), (4, 8, BytePlace { byte: 0, ..one }));
+    let [one, other, again] = bytes[..] else { panic!("{bytes:?}") };
+    assert_eq!((one.byte, other.byte, again), (4, 8, TensorByte { byte: 0, ..one }));
     assert_ne!(one.tensor, other.tensor);
     let mut text = Vec::new();
     file::write(&program, &mut text).expect("it is written");
@@ -241,7 +241,10 @@ fn a_file_holds_places_in_several_tensors() {
     assert_eq!(read.variant, RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
     assert_eq!(read.tasks.len(), program.tasks.len());
     let (kept, _) = with_kept_heap(&read);
-    let places: Vec<u64> = (0..3).map(|place| 0x700_0000 + 0x1_0000 * place).collect();
-    let words = first_words(&kept, &places);
-    assert!(words.iter().all(|word| *word >= places[0] && *word < places[2] + BYTES), "{words:x?}");
+    let addresses: Vec<u64> = (0..3).map(|tensor| 0x700_0000 + 0x1_0000 * tensor).collect();
+    let words = first_words(&kept, &addresses);
+    assert!(
+        words.iter().all(|word| *word >= addresses[0] && *word < addresses[2] + BYTES),
+        "{words:x?}"
+    );
 }

@@ -116,7 +116,7 @@ fn an_argument_without_edges_races_with_writes_beside_it() {
     assert_eq!(with(r#", "use": "none""#), [0, 0]);
 }
 
-/// A program that gets an element waits for those that write it, where it can know of them; what comes later is behind.
+/// A program that gets an element waits for those that write it, where it can know of them; what comes later is after it.
 #[test]
 fn what_the_program_itself_reads_is_ordered_where_it_waits() {
     let lines = |mode: &str| {
@@ -250,10 +250,10 @@ fn kernels_are_compared_with_those_that_there_are() {
             kernels: Some(kernels.clone()),
         };
         let report = pto_check::check(&program, &options);
-        let told: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
-        assert_eq!(report.count(Kind::Kernel), usize::from(!words.is_empty()), "{told:?}");
+        let text: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(report.count(Kind::Kernel), usize::from(!words.is_empty()), "{text:?}");
         for word in words {
-            assert!(told.iter().any(|told| told.contains(word)), "no {word:?} in {told:?}");
+            assert!(text.iter().any(|text| text.contains(word)), "no {word:?} in {text:?}");
         }
         assert_eq!(checked(&program, standard()).count(Kind::Kernel), 0, "without kernels");
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_check::Kind;
 use pto_check::program::{
-    Action, Argument, OwnedBlockShape, Place, Program, Publish, Step, Task, Tensor, Use, View,
+    Action, Argument, Location, OwnedBlockShape, Program, Publish, Step, Task, Tensor, Use, View,
     row_major,
 };
 use pto_graph::{DependencyMode, ElementType};
@@ -130,7 +130,14 @@ fn argument(random: &mut Random, has_output: &mut Vec<View>) -> Argument {
 
 fn tensor(id: u32) -> Tensor {
     let (bytes, element) = (u64::from(ELEMENTS) * 4, ElementType::F32);
-    Tensor { id, name: None, bytes, element, shape: Some(vec![ELEMENTS]), place: Place::Host(None) }
+    Tensor {
+        id,
+        name: None,
+        bytes,
+        element,
+        shape: Some(vec![ELEMENTS]),
+        location: Location::Host(None),
+    }
 }
 
 fn make(seed: u64) -> Made {
@@ -200,7 +207,7 @@ fn make(seed: u64) -> Made {
 
 #[test]
 fn races_are_those_of_brute_force() {
-    let (mut clean, mut racing, mut told) = (0, 0, 0);
+    let (mut clean, mut racing, mut reported) = (0, 0, 0);
     for seed in 0..3000 {
         let made = make(seed);
         let pairs =
@@ -236,12 +243,12 @@ fn races_are_those_of_brute_force() {
                 );
             }
         }
-        told += found;
+        reported += found;
         if races.is_empty() { clean += 1 } else { racing += 1 }
     }
     assert!(
-        clean > 300 && racing > 300 && told > 2000,
-        "{clean} clean, {racing} racing, {told} told"
+        clean > 300 && racing > 300 && reported > 2000,
+        "{clean} clean, {racing} racing, {reported} reported"
     );
 }
 
@@ -283,13 +290,13 @@ fn an_edge_less_is_a_race() {
                 let mut less = program.clone();
                 let producer = less.tasks[task].after.remove(edge);
                 // Another way from the one to the other.
-                let mut behind = BTreeSet::from([producer]);
+                let mut successors = BTreeSet::from([producer]);
                 for later in &less.tasks {
-                    if later.after.iter().any(|before| behind.contains(before)) {
-                        behind.insert(later.id);
+                    if later.after.iter().any(|before| successors.contains(before)) {
+                        successors.insert(later.id);
                     }
                 }
-                let is_ordered = behind.contains(&less.tasks[task].id);
+                let is_ordered = successors.contains(&less.tasks[task].id);
                 let report = checked(&less, small());
                 assert_eq!(
                     report.is_clean(),

@@ -129,8 +129,8 @@ fn a_program_without_its_recordings_has_the_same_edges() {
 #[test]
 fn a_replay_that_binds_too_little_is_told() {
     let refused = |line: &str, words: &str| {
-        let told = without_recordings(&program("derived", &[line])).unwrap_err();
-        assert!(told.contains(words) && told.contains("line 11"), "{told}");
+        let text = without_recordings(&program("derived", &[line])).unwrap_err();
+        assert!(text.contains(words) && text.contains("line 11"), "{text}");
     };
     let views = r#"[{"tensor": 0, "shape": [8]}, {"tensor": 1, "shape": [8]}]"#;
     refused(&format!(r#"{{"replay": 4, "tensors": {views}}}"#), "binds 0 words");

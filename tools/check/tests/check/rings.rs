@@ -61,7 +61,7 @@ fn what_suffices_does_and_less_does_not() {
         assert_eq!((report.findings.len(), report.count(Kind::Ring)), (1, 1));
         let text = report.findings[0].to_string();
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
-        // What it says beside does not depend on what it was given.
+        // What it says besides does not depend on what it was given.
         assert_eq!(report.rings[1].needs, 6);
     };
     less(Rings { arg_words: 5, ..least }, &["STREAM_ARGS_RING", "task 1", "arguments", "need 6"]);

@@ -3,7 +3,7 @@
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_check::Kind;
 use pto_check::program::{
-    Action, Argument, OwnedBlockShape, Place, Program, Publish, Step, Task, Tensor, View,
+    Action, Argument, Location, OwnedBlockShape, Program, Publish, Step, Task, Tensor, View,
 };
 use pto_graph::{DependencyMode, ElementType};
 
@@ -17,14 +17,14 @@ fn manual(shape: &[u32]) -> Program {
     let (bytes, element) = (4 * elements, ElementType::F32);
     let shape = Some(shape.to_vec());
     program.tensors =
-        vec![Tensor { id: 0, name: None, bytes, element, shape, place: Place::Host(None) }];
+        vec![Tensor { id: 0, name: None, bytes, element, shape, location: Location::Host(None) }];
     program.steps.push(Step { action: Action::OpenScope(DependencyMode::MANUAL), line: 0 });
     program
 }
 
 fn add(program: &mut Program, args: Vec<Argument>, after: Vec<u32>) {
-    let place = program.tasks.len();
-    let (id, kind) = (u32::try_from(place).unwrap(), CoreKind::AIV);
+    let index = program.tasks.len();
+    let (id, kind) = (u32::try_from(index).unwrap(), CoreKind::AIV);
     let (publish, shape) = (Publish::Now, OwnedBlockShape::default());
     program.tasks.push(Task {
         id,
@@ -37,7 +37,7 @@ fn add(program: &mut Program, args: Vec<Argument>, after: Vec<u32>) {
         block_shape: shape,
         links: Vec::new(),
     });
-    program.steps.push(Step { action: Action::Add(place), line: 0 });
+    program.steps.push(Step { action: Action::Add(index), line: 0 });
 }
 
 fn close(mut program: Program) -> Program {
@@ -110,7 +110,7 @@ fn one_tensor_for_all() {
     assert!(report.is_clean() && report.asked < 3 * u64::from(TASKS), "{}", report.asked);
 }
 
-/// Readers far behind their writer, by a way of many edges: questions that no edge answers.
+/// Readers far after their writer, by a way of many edges: questions that no edge answers.
 #[test]
 fn ways_across_the_whole_program() {
     let part = |at: u32| View::new(0, ElementType::F32, u64::from(at), (&[1], &[1])).unwrap();

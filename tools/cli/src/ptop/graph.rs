@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pto_check::program::{
-    Action, Argument, Condition, Place, Program as GraphProgram, Task, Tensor, Use, View,
+    Action, Argument, Condition, Location, Program as GraphProgram, Task, Tensor, Use, View,
 };
 use pto_check::{
     Cores, FileProgram, task_graph, with_kept_heap, without_chains, without_recordings, written,
@@ -62,7 +62,7 @@ fn check_memory(graph: &GraphProgram) -> Result<(), String> {
     let submission = FileProgram::new(std::sync::Arc::new(graph.clone()));
     let mut ranges: Vec<_> = (0..graph.tensors.len())
         .filter_map(|index| {
-            let (block, offset) = submission.place_of(index)?;
+            let (block, offset) = submission.block_of(index)?;
             Some((block, offset, offset + graph.tensors[index].bytes, index))
         })
         .collect();
@@ -87,7 +87,7 @@ fn description(
         Some(shape) => shape.iter().map(|extent| u64::from(*extent)).collect(),
         None => vec![tensor.bytes / dtype.bytes() as u64],
     };
-    let is_of_heap = of_file.tensors[index].place == Place::Heap;
+    let is_of_heap = of_file.tensors[index].location == Location::Heap;
     let role = role(graph, index, is_of_heap);
     Ok(TensorDescription {
         name: name(tensor),

@@ -74,7 +74,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// What `request` needs. The kernels are always built as they are shipped, which is for their size: where a panic or a table stands in constants,
+    /// What `request` needs. The kernels are always built as they are shipped, which is for their size: where a panic or a table is in constants,
     /// they would need relocations.
     pub(crate) fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
         let profile = request.profile;
@@ -163,10 +163,10 @@ struct Manifest {
 
 impl Manifest {
     fn read(folder: &Path) -> Result<Self, BuildError> {
-        let place = folder.join("Cargo.toml");
-        let wrong = |what: String| BuildError::Manifest { path: place.clone(), what };
-        let metadata = metadata(&place)?;
-        let own = place.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let manifest = folder.join("Cargo.toml");
+        let wrong = |what: String| BuildError::Manifest { path: manifest.clone(), what };
+        let metadata = metadata(&manifest)?;
+        let own = manifest.canonicalize().map_err(|error| wrong(error.to_string()))?;
         let is_own = |manifest: &Path| manifest.canonicalize().is_ok_and(|at| at == own);
         let package = metadata.packages.iter().find(|one| is_own(one.manifest_path.as_std_path()));
         let package = package.ok_or_else(|| wrong("there is no package in it".to_owned()))?;
@@ -249,7 +249,7 @@ impl Job {
         &self.what
     }
 
-    /// What its images are called by, beside the name of their program: the features that the crate is built with, and how.
+    /// What its images are called by, besides the name of their program: the features that the crate is built with, and how.
     pub(crate) fn variant(&self) -> Vec<String> {
         let small =
             (self.is_firmware && self.profile == Profile::Small).then(|| "small".to_owned());

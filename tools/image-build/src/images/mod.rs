@@ -110,7 +110,7 @@ fn check_kernel_names(kernels: &[KernelSource]) -> Result<(), BuildError> {
             let most = FUNC_IDS - 1;
             return wrong(format!("kernel {func_id} ({name}): a func id is 0 to {most}"));
         }
-        // The table in a blob has so much room, and a zero behind it.
+        // The table in a blob has so much room, and a zero after it.
         if name.is_empty()
             || name.len() >= KERNEL_NAME_BYTES
             || name.contains(['\t', '\n', '"', '\\'])
@@ -163,20 +163,20 @@ fn finish(artifact: &Path, variant: &[String]) -> Result<Built, BuildError> {
     Ok(Built { path, image })
 }
 
-/// Writes a file beside its place, and renames it: somebody may run what stands there.
+/// Writes a file next to its path, and renames it: the file there may be running.
 fn write_whole(path: &Path, file: &[u8]) -> Result<(), BuildError> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
-    let beside = path.with_extension(format!("{extension}.{}.new", std::process::id()));
+    let temporary = path.with_extension(format!("{extension}.{}.new", std::process::id()));
     let io = |path: &Path| {
         let path = path.to_path_buf();
         move |source| BuildError::File { path, source }
     };
-    std::fs::write(&beside, file).map_err(io(&beside))?;
-    std::fs::rename(&beside, path).map_err(io(path))
+    std::fs::write(&temporary, file).map_err(io(&temporary))?;
+    std::fs::rename(&temporary, path).map_err(io(path))
 }
 
 /// What the name of an image ends with: its variant and `img`. cargo puts what it builds with a feature where it puts what it builds without; an image
-/// must not take the place of one that somebody runs.
+/// must not replace one that is running.
 fn extension(variant: &[String]) -> String {
     let mut parts: Vec<String> = variant.iter().map(|name| name.replace('/', "-")).collect();
     parts.sort();

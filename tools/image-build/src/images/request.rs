@@ -22,7 +22,7 @@ impl Request {
     pub const fn triple(&self) -> &'static str {
         match (self.platform, self.machine) {
             (Platform::Virt, _) => toolchain::BARE_METAL,
-            // AICPUs are AArch64 processors beside AICores.
+            // AICPUs are AArch64 processors besides AICores.
             (Platform::Cann, Machine::Aarch64 | Machine::DavC220) => toolchain::LINUX,
             (Platform::Cann, Machine::X86_64) => toolchain::DEVELOPMENT,
         }
@@ -47,7 +47,7 @@ pub enum CoreCode {
     /// A blob of the firmware's machine, for the stand-in's cores.
     #[default]
     Blob,
-    /// None: the program of AICores is built beside it ([`build_aicore`](super::aicore::build_aicore)).
+    /// None: the program of AICores is built besides it ([`build_aicore`](super::aicore::build_aicore)).
     Aicore,
 }
 
@@ -64,7 +64,7 @@ pub struct Request {
     pub builders: Vec<BuilderSource>,
     /// Kernels of the field in plain C++, of which the blob for `virt` consists, instead of those of the library.
     pub kernels: Vec<KernelSource>,
-    /// Folders of headers for them, beside ours and their own.
+    /// Folders of headers for them, besides ours and their own.
     pub kernel_includes: Vec<PathBuf>,
     /// Which kernels an image for CANN brings with it.
     pub core_code: CoreCode,

@@ -1,6 +1,6 @@
 //! Images of one folder are built and sealed one after the other.
 //!
-//! Whatever features it builds with, cargo puts a program at the same place, and lets go of its own lock before anybody can read what is there. Two
+//! Whatever features it builds with, cargo puts a program at the same path, and lets go of its own lock before anybody can read what is there. Two
 //! processes that build variants of one image would read each other's.
 
 use std::fs::{File, TryLockError};

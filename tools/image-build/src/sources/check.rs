@@ -27,7 +27,7 @@ const CALLED_BY_COMPILERS: &[&str] = &[
     "__umodti3",
 ];
 
-/// What images have beside that: the interface of builders in C.
+/// What images have besides that: the interface of builders in C.
 const PROVIDED: &[&str] = &[
     "aicpu_runtime_add_task",
     "aicpu_runtime_add_successor_conditional",
@@ -47,7 +47,7 @@ const PROVIDED: &[&str] = &[
     "pto_stream_replay",
 ];
 
-/// What the blob with kernels of the field has beside it.
+/// What the blob with kernels of the field has besides it.
 const PROVIDED_TO_KERNELS: &[&str] = &[
     "pto_sim_get_subblock_id",
     "pto_sim_get_pipe_shared_state",

@@ -86,7 +86,7 @@ pub fn compile_kernels(
     Ok(own)
 }
 
-/// The section that a function stands in.
+/// The section that a function is in.
 fn section_of(object: &Path, function: &str) -> Result<String, Refused> {
     let say = |said: String| Refused(format!("{}: {said}", object.display()));
     let table = tool::run(Tool::Objdump.command()?.arg("-t").arg(object)).map_err(say)?;

@@ -76,7 +76,7 @@ pub struct Source<'a> {
     pub symbol: &'a str,
 }
 
-/// Compiles `source` for `image`; the object is in `folder`. `includes` are where headers are, beside the source's own
+/// Compiles `source` for `image`; the object is in `folder`. `includes` are where headers are, besides the source's own
 /// folder and the one around it.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! <cache>/pto/debian-rust/<version>/root/...   the packages, unpacked
 //!                                  /rustc      runs the compiler in there
 //! ```
-//! A version is unpacked beside its place and renamed, so that it is there whole or not at all.
+//! A version is unpacked next to its folder and renamed, so that it is there whole or not at all.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -29,23 +29,23 @@ const UNPACK_LIMIT: Duration = Duration::from_secs(300);
 pub(crate) fn provide(say: &dyn Fn(&str)) -> Result<PathBuf, String> {
     let cache = cache()?;
     let version = version(say)?;
-    let place = cache.join(&version);
-    let compiler = place.join("rustc");
+    let installed = cache.join(&version);
+    let compiler = installed.join("rustc");
     if compiler.is_file() {
-        say(&format!("Debian's compiler {version} from '{}'", place.display()));
+        say(&format!("Debian's compiler {version} from '{}'", installed.display()));
         return Ok(compiler);
     }
     let io = |path: &Path| {
         let path = path.display().to_string();
         move |error: std::io::Error| format!("'{path}': {error}")
     };
-    let beside = cache.join(format!("{version}.{}.new", std::process::id()));
-    fs::create_dir_all(&beside).map_err(io(&beside))?;
-    let made = fill(&beside, &place, say);
-    let result = made.and_then(|()| fs::rename(&beside, &place).map_err(io(&place)));
-    if beside.exists() {
+    let temporary = cache.join(format!("{version}.{}.new", std::process::id()));
+    fs::create_dir_all(&temporary).map_err(io(&temporary))?;
+    let made = fill(&temporary, &installed, say);
+    let result = made.and_then(|()| fs::rename(&temporary, &installed).map_err(io(&installed)));
+    if temporary.exists() {
         // It costs room in a cache, no more.
-        let _ = fs::remove_dir_all(&beside);
+        let _ = fs::remove_dir_all(&temporary);
     }
     // Another process may have been faster.
     if compiler.is_file() { Ok(compiler) } else { Err(result.err().unwrap_or_default()) }
@@ -99,14 +99,14 @@ fn needed(depends: &str) -> Vec<String> {
     names.filter(is_ours).map(str::to_owned).collect()
 }
 
-/// Fetches and unpacks the packages into `folder`, for use at `place`.
-fn fill(folder: &Path, place: &Path, say: &dyn Fn(&str)) -> Result<(), String> {
+/// Fetches and unpacks the packages into `folder`, for use at `installed`.
+fn fill(folder: &Path, installed: &Path, say: &dyn Fn(&str)) -> Result<(), String> {
     let names = names()?;
     let list: Vec<_> = names.iter().map(String::as_str).collect();
     say(&format!(
         "apt-get download {} (about 140 MB, kept in '{}')",
         list.join(" "),
-        place.display()
+        installed.display()
     ));
     let mut download = Command::new("apt-get");
     download.args(["download", "-q"]).args(&names).current_dir(folder);
@@ -119,12 +119,12 @@ fn fill(folder: &Path, place: &Path, say: &dyn Fn(&str)) -> Result<(), String> {
         process::output(Command::new("dpkg").arg("-x").arg(file).arg(&root), UNPACK_LIMIT)?;
         fs::remove_file(file).map_err(|error| error.to_string())?;
     }
-    write_wrapper(folder, place).map_err(|error| error.to_string())
+    write_wrapper(folder, installed).map_err(|error| error.to_string())
 }
 
-/// A program that runs the compiler at `place` with its own libraries.
-fn write_wrapper(folder: &Path, place: &Path) -> std::io::Result<()> {
-    let root = place.join("root");
+/// A program that runs the compiler at `installed` with its own libraries.
+fn write_wrapper(folder: &Path, installed: &Path) -> std::io::Result<()> {
+    let root = installed.join("root");
     let root = root.display();
     let text = format!(
         "#!/bin/sh\nLD_LIBRARY_PATH=\"{root}/usr/lib/x86_64-linux-gnu:{root}/usr/lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\" \\\n\

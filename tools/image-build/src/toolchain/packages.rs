@@ -68,7 +68,7 @@ pub const OPENMPI: Program = Program {
     purpose: "builds the plug-in for ranks over MPI, and starts them",
     file: "/usr/bin/mpirun.openmpi",
 };
-/// MPICH: its compiler wrapper and its launcher. It stands beside OpenMPI.
+/// MPICH: its compiler wrapper and its launcher. It can be installed together with OpenMPI.
 pub const MPICH: Program = Program {
     name: "mpicc.mpich",
     packages: "mpich libmpich-dev",

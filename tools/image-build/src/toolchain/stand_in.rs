@@ -34,7 +34,7 @@ pub const fn targets() -> &'static [&'static str] {
     if cfg!(target_arch = "x86_64") { &[LINUX, DEVELOPMENT] } else { &[LINUX] }
 }
 
-/// Makes `cargo`, which builds for the workspace around it, build the emulator for a target. The place where it puts the file.
+/// Makes `cargo`, which builds for the workspace around it, build the emulator for a target. The path where it puts the file.
 ///
 /// # Errors
 /// A tool is missing.
@@ -56,7 +56,7 @@ pub fn emulator(
 }
 
 /// Makes `cargo`, which builds for the workspace around it, build the emulator for this machine from what its tests are compiled from, for the tests
-/// that need it: what they share is compiled once. The place where it puts the file.
+/// that need it: what they share is compiled once. The path where it puts the file.
 #[must_use]
 pub fn native(mut cargo: Command, target_folder: &Path) -> (Command, PathBuf) {
     // A program is built for the tests of its package, and the whole workspace has the features that its tests are compiled with.
@@ -65,7 +65,7 @@ pub fn native(mut cargo: Command, target_folder: &Path) -> (Command, PathBuf) {
     (cargo, target_folder.join("debug").join(EMULATOR))
 }
 
-/// Puts links to the compiler that stands in for that of AICores into a folder.
+/// Puts links to the compiler that replaces that of AICores into a folder.
 ///
 /// # Errors
 /// A file that is missing, or a folder that cannot be written.
@@ -97,9 +97,9 @@ pub fn lay_out(
 fn link(to: &Path, at: &Path) -> std::io::Result<()> {
     let to = to.canonicalize()?;
     at.parent().map_or(Ok(()), fs::create_dir_all)?;
-    let beside = at.with_extension(std::process::id().to_string());
-    symlink(to, &beside)?;
-    fs::rename(&beside, at)
+    let temporary = at.with_extension(std::process::id().to_string());
+    symlink(to, &temporary)?;
+    fs::rename(&temporary, at)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use pto_graph::group::{Communicator, RemotePlace, Signal, Transfer};
+use pto_graph::group::{Communicator, RemoteAddress, Signal, Transfer};
 use pto_graph::{ElementType, NoBuilders, TensorView};
 use pto_host::abi::{FuncId, GmAddr};
 use pto_host::group::{Group, GroupOptions, GroupSessions, MemberSession};
@@ -172,7 +172,7 @@ fn add(base: GmAddr) -> (FuncId, [u64; 4]) {
 fn around(comm: &Communicator, base: GmAddr, round: u64) -> [Transfer; 4] {
     let by = |distance: u32| (comm.rank() + distance) % comm.size();
     let (next, last) = (by(1), by(comm.size() - 1));
-    let remote = RemotePlace { rank: next, window: 0, offset: 3 * BYTES };
+    let remote = RemoteAddress { rank: next, window: 0, offset: 3 * BYTES };
     let signal = Signal { slot: 3, value: 1 };
     let made = || {
         Ok::<_, pto_host::abi::Fault>([

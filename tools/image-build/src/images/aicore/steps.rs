@@ -32,12 +32,12 @@ pub(super) enum Word {
 pub(super) struct Step {
     pub(super) tool: Tool,
     pub(super) words: Vec<Word>,
-    /// Files of the tree that it reads, beside headers.
+    /// Files of the tree that it reads, besides headers.
     pub(super) inputs: Vec<String>,
     pub(super) output: String,
 }
 
-/// How each source is compiled, beside the kind of core.
+/// How each source is compiled, besides the kind of core.
 const COMPILE: &[&str] = &[
     "-c",
     "-x",

@@ -67,7 +67,7 @@ fn library(of_library: &Path, folder: &Path) -> Result<Manifest, BuildError> {
     Ok(Manifest::new(kernels, Vec::new()))
 }
 
-/// The kernels of a user, with the headers that stand beside them and in the folders that were named.
+/// The kernels of a user, with the headers that are next to them and in the folders that were named.
 fn own_kernels(request: &AicoreRequest, tree: &Path) -> Result<Manifest, BuildError> {
     let mut folders: Vec<PathBuf> = request.kernel_includes.clone();
     let mut kernels = Vec::new();
@@ -77,10 +77,10 @@ fn own_kernels(request: &AicoreRequest, tree: &Path) -> Result<Manifest, BuildEr
         }
         let source = format!("kernels/own_{index}.cpp");
         copy(&kernel.path, &tree.join(&source))?;
-        let beside = kernel.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let beside = beside.unwrap_or(Path::new(".")).to_path_buf();
-        if !folders.contains(&beside) {
-            folders.push(beside);
+        let folder = kernel.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).to_path_buf();
+        if !folders.contains(&folder) {
+            folders.push(folder);
         }
         let (name, func_id) = (kernel.name.clone(), kernel.func_id);
         let file = format!("{OUT}/kernels/own_{index}.elf");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pto_check::{FileProgram, file};
 use pto_host::abi::GmAddr;
-use pto_host::graph::group::{RemotePlace, Signal};
+use pto_host::graph::group::{RemoteAddress, Signal};
 use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec, TensorView};
 use pto_host::group::{Group, GroupOptions};
 use pto_host::stitch::{Inputs, ProgramStream, StitchError, Stitcher, Tensor};
@@ -211,7 +211,7 @@ fn graph_of_file(
         .zip(submission.blocks())
         .map(|(number, _)| GmAddr(memory.at + 512 * number))
         .collect();
-    submission.place(&places);
+    submission.set_blocks(&places);
     session
         .with_device(|device| HostGraph::build(device, &[], |graph| submission.build(graph)).ok())
         .ok()?
@@ -260,7 +260,7 @@ fn graph_with_transfers(group: &Group, rank: u32, random: &mut Mutator) -> Optio
         let extents = [random.one_of(&[1, 8, 16, 16, 1024, u32::MAX])];
         let view = TensorView::dense(GmAddr(at), ElementType::F32, &extents);
         let (peer, slot) = (random.small(4), random.small(5));
-        let remote = RemotePlace {
+        let remote = RemoteAddress {
             rank: peer,
             window: random.small(2),
             offset: if random.below(8) == 0 { random.edge() } else { 64 },

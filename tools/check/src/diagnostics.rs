@@ -23,13 +23,13 @@ pub(crate) fn cycle(program: &Program, layout: &Layout, cycle: &[u32], left: usi
         way.push(format!("({more} more {})", if more == 1 { "task" } else { "tasks" }));
     }
     way.extend(ids.first().map(ToString::to_string));
-    let behind = match left - cycle.len() {
+    let blocked = match left - cycle.len() {
         0 => String::new(),
         1 => ", nor can 1 task behind them".to_owned(),
-        behind => format!(", nor can {behind} tasks behind them"),
+        blocked => format!(", nor can {blocked} tasks behind them"),
     };
     let message = format!(
-        "tasks wait for each other: {}; none of them can start{behind}. Take out one of these edges",
+        "tasks wait for each other: {}; none of them can start{blocked}. Take out one of these edges",
         way.join(" -> "),
     );
     let line = cycle.first().map_or(0, |node| layout.nodes[*node as usize].line);
@@ -38,7 +38,7 @@ pub(crate) fn cycle(program: &Program, layout: &Layout, cycle: &[u32], left: usi
 
 /// A task of a streaming program that waits for one which is not there yet.
 pub(crate) fn early_edges(program: &Program, layout: &Layout, findings: &mut Vec<Finding>) {
-    let places: std::collections::HashMap<u32, usize> = layout
+    let positions: std::collections::HashMap<u32, usize> = layout
         .nodes
         .iter()
         .enumerate()
@@ -50,7 +50,8 @@ pub(crate) fn early_edges(program: &Program, layout: &Layout, findings: &mut Vec
     for (at, node) in layout.nodes.iter().enumerate() {
         let What::Task(task) = node.what else { continue };
         let task = &program.tasks[task];
-        for after in task.after.iter().filter(|after| places.get(after).is_some_and(|p| *p > at)) {
+        for after in task.after.iter().filter(|after| positions.get(after).is_some_and(|p| *p > at))
+        {
             let message = format!(
                 "{task} waits for task {after}, which is added later: a program of the streaming runtime cannot name it \
                  yet. Add task {after} first, or add {task} with \"publish\": \"later\", and behind task {after} the \
@@ -142,7 +143,7 @@ pub(crate) fn undecided(
 }
 
 /// Where the builder stopped: the line, and the task that it was about to add.
-fn place<'p>(program: &'p Program, trouble: &Trouble) -> (usize, Option<&'p Task>) {
+fn line_and_task<'p>(program: &'p Program, trouble: &Trouble) -> (usize, Option<&'p Task>) {
     let Some(step) = trouble.refused.step.and_then(|step| program.steps.get(step)) else {
         return (0, None);
     };
@@ -162,7 +163,7 @@ fn fault(trouble: &Trouble) -> (&'static str, String, &'static str) {
 
 /// What the runtime refuses, whatever its rings are.
 pub(crate) fn refused(program: &Program, trouble: &Trouble) -> Finding {
-    let (line, task) = place(program, trouble);
+    let (line, task) = line_and_task(program, trouble);
     let blame = &trouble.blame;
     let mut whom = match (task, trouble.refused.step) {
         (Some(task), _) => format!("{task} (func {})", task.func),
@@ -209,7 +210,7 @@ pub(crate) fn too_small(
     given: &Rings,
     least: Option<&Rings>,
 ) -> Finding {
-    let (line, task) = place(program, trouble);
+    let (line, task) = line_and_task(program, trouble);
     let (fault, sentence, remedy) = fault(trouble);
     let at = match (task, trouble.refused.step) {
         (Some(task), _) => task.to_string(),
@@ -275,8 +276,10 @@ pub(crate) fn unused(program: &Program, layout: &Layout, warnings: &mut Vec<Find
             }
         }
     }
-    for (place, life) in lives.iter().enumerate().filter(|(place, _)| layout.is_allocated[*place]) {
-        let name = program.tensor_name(place);
+    for (position, life) in
+        lives.iter().enumerate().filter(|(position, _)| layout.is_allocated[*position])
+    {
+        let name = program.tensor_name(position);
         let (kind, message, node) = match *life {
             Life { first_write: None, is_read: false, .. } => {
                 let message = format!("{name} of the heap is allocated, and no task uses it");
@@ -301,7 +304,7 @@ pub(crate) fn unused(program: &Program, layout: &Layout, warnings: &mut Vec<Find
         let line = node.map_or(0, |node| layout.nodes[node as usize].line);
         let task = node.and_then(|node| layout.task(node)).map(|task| program.tasks[task].id);
         let finding = Finding::new(kind, message).line(line).tasks(task);
-        warnings.push(Finding { tensor: Some(program.tensors[place].id), ..finding });
+        warnings.push(Finding { tensor: Some(program.tensors[position].id), ..finding });
     }
 }
 
@@ -311,7 +314,7 @@ pub(crate) fn aliases(program: &Program, addresses: &Addresses, warnings: &mut V
         return;
     }
     for (one, other) in &addresses.aliases {
-        let [a, b] = [one, other].map(|place| program.tensor_name(*place));
+        let [a, b] = [one, other].map(|position| program.tensor_name(*position));
         let message = format!(
             "{a} and {b} have bytes in common and different base addresses: the runtime takes them for disjoint, and derives \
              no edges between them. Make both views of one tensor"
