@@ -1132,7 +1132,9 @@ int32_t pto_kernel_stream_write_value(const struct pto_kernel_stream *stream, ui
 
  Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
  */
-int32_t pto_kernel_stream_wait_value(const struct pto_kernel_stream *stream, uint64_t at, uint64_t value);
+int32_t pto_kernel_stream_wait_value(const struct pto_kernel_stream *stream,
+                                     uint64_t at,
+                                     uint64_t value);
 
 /*
  Makes the stream wait until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (the word and the value have a bit in
@@ -1304,8 +1306,7 @@ int32_t pto_device_malloc(const struct pto_device *device, uint64_t bytes, uint6
 
  Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
  */
-int32_t pto_device_free(const struct pto_device *device,
-                        uint64_t address);
+int32_t pto_device_free(const struct pto_device *device, uint64_t address);
 
 /*
  Copies `bytes` bytes to the device, into one live allocation.

@@ -18,7 +18,11 @@ type Failed = Box<dyn std::error::Error>;
 fn read(path: &str) -> Result<Tensor, Failed> {
     let bytes = std::fs::read(path)?;
     let file = npyz::NpyFile::new(&bytes[..])?;
-    let shape: Vec<usize> = file.shape().iter().map(|extent| *extent as usize).collect();
+    let shape: Vec<usize> = file
+        .shape()
+        .iter()
+        .map(|extent| usize::try_from(*extent).expect("an extent of 64 bits"))
+        .collect();
     let text = file.dtype().descr();
     let tensor = match text.trim_matches('\'') {
         "<f4" => Tensor::from_elements(&shape, &file.into_vec::<f32>()?),

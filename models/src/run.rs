@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use pto_host::{Kernel, Session};
 use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher};
 use pto_host::workloads::program::TensorLayout;
-use pto_operators::{LowerOptions, Lowered, OperatorKernel, STATUS, Status, Tensor, TensorType, ValueId};
+use pto_host::{Kernel, Session};
+use pto_operators::{
+    LowerOptions, Lowered, OperatorKernel, STATUS, Status, Tensor, TensorType, ValueId,
+};
 
 use crate::build::Built;
 use crate::error::ModelError;

@@ -1,6 +1,11 @@
 //! Models that this test writes itself: what they become, what they give, and what is refused with which words.
 //!
 //! Expected values are computed here, by loops over numbers, and not by operators.
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "indices of small tensors"
+)]
 
 use std::collections::BTreeMap;
 

@@ -36,8 +36,8 @@ pub use element::{Boolean, Element};
 pub use error::{Argument, OperatorError};
 pub use graph::{Node, OperatorGraph, Value, ValueId};
 pub use infer::{Input, broadcast};
-pub use kernel::{OperatorKernel, Reach, Work, kernels};
-pub use lower::{LowerError, LowerOptions, Lowered, STATUS, Status};
+pub use kernel::{OperatorKernel, Reach, STATUS, Work, kernels};
+pub use lower::{LowerError, LowerOptions, Lowered, Status};
 pub use operator::{
     Activation, AspectPolicy, Binary, Coordinates, DepthOrder, Epilogue, Function, Interpolation,
     Nary, NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,

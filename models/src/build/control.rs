@@ -185,7 +185,7 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
 }
 
 /// Whether an optional value is there: known when the model is built.
-pub(super) fn has_element(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn optional_has_element(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let is_there = matches!(c.inputs.first(), Some(Some(Slot::Value(_) | Slot::Sequence(_))));
     one(b.constant(Tensor::scalar(pto_operators::Boolean::from(is_there))))
 }

@@ -130,7 +130,7 @@ pub(super) fn gelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.unary(unary, c.input(0)?)?)
 }
 
-pub(super) fn is_inf(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn test_for_infinity(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let negative = c.flag("detect_negative", true)?;
     let positive = c.flag("detect_positive", true)?;
     one(b.activation(Activation::IsInf { negative, positive }, c.input(0)?)?)

@@ -159,11 +159,7 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
 type NamedActivation = (String, Option<f64>, Option<f64>);
 
 /// The activations of all directions, with their numbers.
-fn activations(
-    c: &Call<'_>,
-    kind: Kind,
-    directions: usize,
-) -> Step<Vec<NamedActivation>> {
+fn activations(c: &Call<'_>, kind: Kind, directions: usize) -> Step<Vec<NamedActivation>> {
     let usual = || {
         (0..directions)
             .flat_map(|_| kind.activations().iter().map(|name| (*name).to_owned()))

@@ -1,4 +1,4 @@
-//! What the rules of operators are made of: inputs by position, axes, broadcasting, and the errors about them.
+//! What the rules of operators are made of: inputs by position, axes, broadcasting, reduced extents, and the errors about them.
 
 use crate::dtype::DType;
 use crate::error::{Argument, OperatorError};
@@ -46,6 +46,16 @@ pub(crate) fn strides_of(shape: &[usize]) -> Vec<usize> {
         strides[at - 1] = strides[at].saturating_mul(shape[at]);
     }
     strides
+}
+
+/// The extents without, or with extent 1 at, these axes.
+pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<usize> {
+    let extents = shape.iter().enumerate();
+    let kept = extents.filter_map(|(at, extent)| match axes.contains(&at) {
+        true => keep_dims.then_some(1),
+        false => Some(*extent),
+    });
+    kept.collect()
 }
 
 /// The inputs of an operator, under examination.

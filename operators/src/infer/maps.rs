@@ -1,6 +1,6 @@
 //! Operators that put elements elsewhere.
 
-use super::{Check, reduced};
+use super::check::{Check, broadcast, reduced};
 use crate::dtype::DType;
 use crate::error::OperatorError;
 use crate::operator::{Operator, PadMode};
@@ -96,7 +96,7 @@ pub(super) fn infer(
                 .iter()
                 .map(|extent| check.extent("shape", *extent))
                 .collect::<Result<_, _>>()?;
-            let shape = super::broadcast(&x.shape, &wanted).ok_or_else(|| {
+            let shape = broadcast(&x.shape, &wanted).ok_or_else(|| {
                 check.attribute("shape", format!("is {wanted:?}, to which {x} does not broadcast"))
             })?;
             with(shape)

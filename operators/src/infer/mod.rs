@@ -6,7 +6,7 @@ mod normal;
 mod products;
 mod windows;
 
-pub(crate) use check::{Check, strides_of};
+pub(crate) use check::{Check, reduced, strides_of};
 pub use check::{Input, broadcast};
 pub(crate) use maps::{pad_ranges, shape_range, slice_ranges};
 pub(crate) use windows::{Geometry, ResizeAxis, conv, conv_transpose, pool, resize_axes};
@@ -228,16 +228,6 @@ fn infer(operator: &Operator, check: &Check<'_>) -> Result<Vec<TensorType>, Oper
         | Operator::MeanVarianceNormalization { .. } => normal::infer(operator, check),
         _ => maps::infer(operator, check),
     }
-}
-
-/// The extents without, or with extent 1 at, these axes.
-pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<usize> {
-    let extents = shape.iter().enumerate();
-    let kept = extents.filter_map(|(at, extent)| match axes.contains(&at) {
-        true => keep_dims.then_some(1),
-        false => Some(*extent),
-    });
-    kept.collect()
 }
 
 /// The type of the last step.

@@ -1,6 +1,6 @@
 //! Normalisations.
 
-use super::Check;
+use super::check::{Check, broadcast};
 use crate::error::OperatorError;
 use crate::operator::Operator;
 use crate::tensor::TensorType;
@@ -44,7 +44,7 @@ pub(super) fn infer(
             for at in 1..check.inputs.len() {
                 let Some(ty) = check.optional(at) else { continue };
                 check.float(at)?;
-                if super::broadcast(&x.shape, &ty.shape).as_deref() != Some(x.shape.as_slice()) {
+                if broadcast(&x.shape, &ty.shape).as_deref() != Some(x.shape.as_slice()) {
                     return Err(
                         check.wrong(at, format!("is {ty}, which does not broadcast to x, {x}"))
                     );

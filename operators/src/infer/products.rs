@@ -1,6 +1,6 @@
 //! Products of matrices.
 
-use super::Check;
+use super::check::{Check, broadcast};
 use crate::dtype::DType;
 use crate::error::OperatorError;
 use crate::operator::{Activation, Epilogue, Unary};
@@ -64,7 +64,7 @@ fn added(check: &Check<'_>, at: usize, shape: &[usize], dtype: DType) -> Result<
         return Ok(());
     }
     let ty = check.typed(at, dtype)?;
-    if super::broadcast(shape, &ty.shape).as_deref() == Some(shape) {
+    if broadcast(shape, &ty.shape).as_deref() == Some(shape) {
         return Ok(());
     }
     Err(check.wrong(at, format!("is {ty}, which does not broadcast to the product, {shape:?}")))
@@ -136,7 +136,7 @@ pub(super) fn attention(check: &Check<'_>) -> Result<TensorType, OperatorError> 
         if mask.dtype != DType::Bool && mask.dtype != q.dtype {
             return Err(check.wrong(3, format!("is {mask}; use bool or {}", q.dtype)));
         }
-        if super::broadcast(&scores, &mask.shape).as_deref() != Some(scores.as_slice()) {
+        if broadcast(&scores, &mask.shape).as_deref() != Some(scores.as_slice()) {
             return Err(check.wrong(
                 3,
                 format!("is {mask}, which does not broadcast to the scores, {scores:?}"),

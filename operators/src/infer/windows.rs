@@ -1,6 +1,6 @@
 //! Windows over spatial dimensions: convolutions, pooling; and the sizes of `Resize`.
 
-use super::Check;
+use super::check::Check;
 use crate::dtype::DType;
 use crate::error::OperatorError;
 use crate::operator::{AspectPolicy, Coordinates, Padding, Pooling, Resize, ResizeTarget, Window};

@@ -240,7 +240,10 @@ pub(crate) fn clip<T: PartialOrd + Copy>(x: T, low: T, high: T) -> T {
 macro_rules! float {
     ($name:ident, $F:ident) => {
         pub(crate) mod $name {
-            use super::{Activation, Binary, Unary, map, map2, math};
+            use pto_aicore_kernels::tile::math;
+
+            use crate::kernel::function::{clip, map, map2};
+            use crate::operator::{Activation, Binary, Unary};
 
             #[inline(always)]
             fn rounded(x: f64) -> $F {
@@ -268,14 +271,12 @@ macro_rules! float {
                     Unary::Ceil => map(a, out, |x| x.ceil()),
                     Unary::HardSwish => map(a, out, |x| {
                         let x = f64::from(x);
-                        let gate = super::clip(x / 6.0 + 0.5, 0.0, 1.0);
-                        rounded(if gate == 0.0 {
-                            0.0 * super::clip(x, -1.0, 1.0)
-                        } else {
-                            x * gate
-                        })
+                        let gate = clip(x / 6.0 + 0.5, 0.0, 1.0);
+                        rounded(if gate == 0.0 { 0.0 * clip(x, -1.0, 1.0) } else { x * gate })
                     }),
-                    other => map(a, out, |x| rounded(super::unary(other, f64::from(x)))),
+                    other => map(a, out, |x| {
+                        rounded(crate::kernel::function::unary(other, f64::from(x)))
+                    }),
                 }
             }
 
@@ -283,12 +284,10 @@ macro_rules! float {
             pub(crate) fn activation(function: &Activation, a: &[$F], out: &mut [$F]) {
                 match *function {
                     Activation::Clamp { low, high } => {
-                        map(a, out, |x| rounded(super::clip(f64::from(x), low, high)));
+                        map(a, out, |x| rounded(clip(f64::from(x), low, high)));
                     }
                     Activation::HardSigmoid { alpha, beta } => {
-                        map(a, out, |x| {
-                            rounded(super::clip(alpha * f64::from(x) + beta, 0.0, 1.0))
-                        });
+                        map(a, out, |x| rounded(clip(alpha * f64::from(x) + beta, 0.0, 1.0)));
                     }
                     Activation::LeakyRelu { alpha } => {
                         map(a, out, |x| if x < 0.0 { rounded(alpha * f64::from(x)) } else { x });
@@ -296,7 +295,9 @@ macro_rules! float {
                     Activation::Affine { alpha, beta } => {
                         map(a, out, |x| rounded(alpha * f64::from(x) + beta));
                     }
-                    _ => map(a, out, |x| rounded(super::activation(function, f64::from(x)))),
+                    _ => map(a, out, |x| {
+                        rounded(crate::kernel::function::activation(function, f64::from(x)))
+                    }),
                 }
             }
 
@@ -338,7 +339,7 @@ macro_rules! float {
 
             /// A comparison: 1 or 0.
             pub(crate) fn compare(function: Binary, a: &[$F], b: &[$F], out: &mut [i64]) {
-                super::compare(function, a, b, out);
+                crate::kernel::function::compare(function, a, b, out);
             }
         }
     };
@@ -364,7 +365,8 @@ fn compare<T: PartialOrd + Copy>(function: Binary, a: &[T], b: &[T], out: &mut [
 macro_rules! integer {
     ($name:ident, $I:ident, |$x:ident| $abs:expr, $sign:expr, $is_negative:expr) => {
         pub(crate) mod $name {
-            use super::{Binary, Unary, map, map2};
+            use crate::kernel::function::{map, map2};
+            use crate::operator::{Binary, Unary};
 
             #[inline(always)]
             const fn is_negative($x: $I) -> bool {
@@ -453,7 +455,7 @@ macro_rules! integer {
 
             /// A comparison: 1 or 0.
             pub(crate) fn compare(function: Binary, a: &[$I], b: &[$I], out: &mut [i64]) {
-                super::compare(function, a, b, out);
+                crate::kernel::function::compare(function, a, b, out);
             }
         }
     };

@@ -1,6 +1,6 @@
 //! Operators whose elements are chosen by indices that stand in memory.
 
-use super::Failure;
+use super::failure::Failure;
 use super::memory::{In, Out};
 use crate::dtype::DType;
 use crate::element::{Element, with_type};

@@ -1,8 +1,8 @@
 //! Index maps of operators that put elements elsewhere, and the small ones that compute an element from its place.
 
-use super::accepted;
 use super::map::{Dim, Map, copy, step};
 use super::memory::{In, Out};
+use super::rules::accepted;
 use crate::element::{Element, with_type};
 use crate::infer::{pad_ranges, shape_range, slice_ranges, strides_of};
 use crate::operator::{DepthOrder, Operator, PadMode};

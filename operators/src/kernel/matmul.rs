@@ -4,7 +4,8 @@ use super::memory::{In, Out};
 use super::product::{Packed, Sum, converted};
 use crate::element::with_type;
 use crate::infer::strides_of;
-use crate::operator::Epilogue;
+use crate::operator::{Epilogue, Operator};
+use crate::tensor::TensorType;
 
 /// Rows of a unit.
 const ROWS: usize = 64;
@@ -61,6 +62,31 @@ impl Batch {
             a_steps,
             b_steps,
         }
+    }
+
+    /// The batch of a `Gemm`, with its epilogue; `None`: the operator is another one.
+    pub(crate) fn of_gemm<'o>(
+        operator: &'o Operator,
+        a: &TensorType,
+        output: &[usize],
+    ) -> Option<(Self, &'o Epilogue)> {
+        let Operator::Gemm { alpha, beta, trans_a, trans_b, epilogue } = operator else {
+            return None;
+        };
+        let k = a.shape[usize::from(!trans_a)];
+        let batch = Self {
+            m: output[0],
+            n: output[1],
+            k,
+            trans_a: *trans_a,
+            trans_b: *trans_b,
+            alpha: *alpha,
+            beta: *beta,
+            outer: Vec::new(),
+            a_steps: Vec::new(),
+            b_steps: Vec::new(),
+        };
+        Some((batch, epilogue))
     }
 
     pub(crate) fn row_blocks(&self) -> usize {

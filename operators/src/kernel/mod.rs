@@ -1,9 +1,10 @@
-//! The code of the operators: how the work of one is split into units ([`work`]), what a unit does ([`compute`]), and the kernel that tasks on a device
+//! The code of the operators: how the work of one is split into units ([`work()`]), what a unit does ([`compute`]), and the kernel that tasks on a device
 //! call ([`task`]).
 
 mod attention;
 mod conv;
 mod elementwise;
+mod failure;
 mod function;
 mod index;
 mod line;
@@ -17,30 +18,26 @@ mod product;
 mod random;
 mod reduce;
 mod resize;
+mod rules;
 mod task;
 mod work;
 
-pub(crate) use task::{Description, HEAD, kernel_name};
-pub use task::{OperatorKernel, kernels};
+pub(crate) use task::{DESCRIPTIONS, Description, HEAD, kernel_name};
+pub use task::{OperatorKernel, STATUS, kernels};
 pub(crate) use work::work;
 pub use work::{Reach, Work};
 
 use conv::Conv;
+use failure::Failure;
 use line::Lines;
 use matmul::Batch;
 use memory::{In, Out};
+use rules::accepted;
 
-use crate::error::{Argument, OperatorError};
-use crate::infer::{self, Check, Input};
-use crate::operator::{Epilogue, Operator, Pooling, Step};
+use crate::error::OperatorError;
+use crate::infer;
+use crate::operator::{Operator, Pooling, Step};
 use crate::tensor::{Tensor, TensorType};
-
-/// Why a kernel did not come to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// An index stands for no element.
-    Index { index: i64, extent: u64 },
-}
 
 /// Runs units of an operator on the host; `None`: all of them.
 pub(crate) fn run(
@@ -73,7 +70,7 @@ pub(crate) fn run(
         .map(|(ty, memory)| Out::of(ty, &mut bytemuck::cast_slice_mut(memory)[..ty.bytes()]))
         .collect();
     let units = units.unwrap_or_else(|| (0, work(operator, &input_types, &types).units));
-    compute(operator, &given, &mut outs, units).map_err(|failure| failure.told(operator))?;
+    compute(operator, &given, &mut outs, units).map_err(|failure| failure.into_error(operator))?;
     drop(outs);
     for (output, memory) in outputs.iter_mut().zip(&memory) {
         let to = output.bytes_mut();
@@ -91,31 +88,6 @@ fn in_words(bytes: &[u8]) -> Vec<u64> {
     let mut words = vec![0_u64; bytes.len().div_ceil(8)];
     bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
     words
-}
-
-impl Failure {
-    pub(crate) fn told(self, operator: &Operator) -> OperatorError {
-        let Self::Index { index, extent } = self;
-        let rule = format!(
-            "the index is {index}, and there are {extent} elements; use -{extent} to {}",
-            extent.cast_signed() - 1
-        );
-        OperatorError { operator: operator.name(), argument: Argument::Input(1, "indices"), rule }
-    }
-}
-
-/// What the rules of an operator say of these types, which [`Operator::infer`] has accepted.
-fn accepted<R>(
-    operator: &Operator,
-    inputs: &[Option<In<'_>>],
-    rule: impl FnOnce(&Check<'_>) -> Result<R, OperatorError>,
-) -> Option<R> {
-    let given: Vec<_> = inputs
-        .iter()
-        .map(|input| input.as_ref().map(|input| Input { ty: input.ty, constant: None }))
-        .collect();
-    let (names, _) = operator.signature();
-    rule(&Check { operator: operator.name(), names, inputs: &given }).ok()
 }
 
 /// Runs units `units.0 .. units.0 + units.1` of an operator. The types are those that [`Operator::infer`] gives; an output that is not wanted may be left out at the end.
@@ -256,7 +228,7 @@ pub(crate) fn compute(
             }
         }
         Operator::Gemm { .. } => {
-            if let Some((batch, epilogue)) = gemm_batch(operator, x.ty, &outputs[0].ty.shape) {
+            if let Some((batch, epilogue)) = Batch::of_gemm(operator, x.ty, &outputs[0].ty.shape) {
                 matmul::run(&batch, [at(0), at(1), at(2)], epilogue, &mut outputs[0], units);
             }
         }
@@ -342,27 +314,4 @@ pub(crate) fn compute(
         _ => maps::run(operator, inputs, outputs, units),
     }
     Ok(())
-}
-
-/// The batch of a `Gemm`.
-pub(crate) fn gemm_batch<'o>(
-    operator: &'o Operator,
-    a: &TensorType,
-    output: &[usize],
-) -> Option<(Batch, &'o Epilogue)> {
-    let Operator::Gemm { alpha, beta, trans_a, trans_b, epilogue } = operator else { return None };
-    let k = a.shape[usize::from(!trans_a)];
-    let batch = Batch {
-        m: output[0],
-        n: output[1],
-        k,
-        trans_a: *trans_a,
-        trans_b: *trans_b,
-        alpha: *alpha,
-        beta: *beta,
-        outer: Vec::new(),
-        a_steps: Vec::new(),
-        b_steps: Vec::new(),
-    };
-    Some((batch, epilogue))
 }

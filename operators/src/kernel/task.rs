@@ -15,11 +15,12 @@ use pto_abi::CoreKind;
 use pto_aicore_kernels::KernelFn;
 use pto_workload::program::{GraphArgument, GraphTask, Program, ProgramBody, Role};
 
+use super::compute;
+use super::failure::Failure;
 use super::memory::{In, Out};
-use super::{Failure, compute, work};
+use super::work::work;
 use crate::error::{Argument, OperatorError};
 use crate::infer::Input;
-use crate::lower::{DESCRIPTIONS, STATUS};
 use crate::operator::Operator;
 use crate::tensor::TensorType;
 use crate::words::{Reader, Words as _, words};
@@ -36,6 +37,10 @@ words! {
     }
 }
 
+/// The name of the output in which tasks report an index outside of its axis: `u64[4]`.
+pub const STATUS: &str = "pto.status";
+/// The name of the constant that describes what tasks do.
+pub(crate) const DESCRIPTIONS: &str = "pto.operators";
 /// Arguments in front of the tensors.
 pub(crate) const HEAD: usize = 6;
 /// Words of a status.

@@ -173,7 +173,7 @@ pub(crate) fn work(
             let batch = Batch::of_matmul(&x.shape, &b.shape);
             product(&batch, of(batch.units(), ALL, 0.0))
         }
-        Operator::Gemm { .. } => match super::gemm_batch(operator, x, &output.shape) {
+        Operator::Gemm { .. } => match Batch::of_gemm(operator, x, &output.shape) {
             Some((batch, _)) => product(&batch, of(batch.units(), ALL, 0.0)),
             None => whole,
         },

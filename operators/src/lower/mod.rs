@@ -23,7 +23,7 @@ use pto_workload::program::{
 use crate::dtype::DType;
 use crate::error::{Argument, OperatorError};
 use crate::graph::{OperatorGraph, ValueId};
-use crate::kernel::{Description, Work, kernel_name, work};
+use crate::kernel::{DESCRIPTIONS, Description, STATUS, Work, kernel_name, work};
 use crate::operator::{Operator, Unary};
 use crate::tensor::{Tensor, TensorType};
 use edges::{Access, Edges};
@@ -74,10 +74,6 @@ pub struct Lowered {
     pub activation_peak: u64,
 }
 
-/// The name of the output in which tasks say that an index stood for no element: `u64[4]`.
-pub const STATUS: &str = "pto.status";
-/// The name of the constant that describes what tasks do.
-pub(crate) const DESCRIPTIONS: &str = "pto.operators";
 const CONSTANTS: &str = "pto.constants";
 const ACTIVATIONS: &str = "pto.activations";
 

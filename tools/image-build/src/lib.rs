@@ -17,7 +17,9 @@ pub mod sources;
 pub mod toolchain;
 
 #[cfg(feature = "images")]
-pub use images::aicore::{AicoreBuilt, AicoreRequest, CodeSize, build_aicore, seal_aicore};
+pub use images::AicoreRequest;
+#[cfg(feature = "images")]
+pub use images::aicore::{AicoreBuilt, CodeSize, build_aicore, seal_aicore};
 #[cfg(feature = "images")]
 pub use images::{
     BuildError, BuilderSource, Built, CoreCode, KernelSource, Platform, Profile, Request, build,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::toolchain::ToolError;
 use pto_host::fw::ImageError;
 
-use super::aicore::PTO_ISA_HEADER;
+use super::request::PTO_ISA_HEADER;
 use super::request::Platform;
 
 /// Why there is no image.

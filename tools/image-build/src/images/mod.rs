@@ -22,7 +22,9 @@ use pto_host::fw::{Image, ImageKind, seal};
 use crate::toolchain::{Toolchain, packages};
 
 pub use error::BuildError;
-pub use request::{BuilderSource, CoreCode, KernelSource, Platform, Profile, Request};
+pub use request::{
+    AicoreRequest, BuilderSource, CoreCode, KernelSource, Platform, Profile, Request,
+};
 
 /// The func ids of kernels are below: the last one of all is that of tasks without a kernel.
 const FUNC_IDS: usize = MAX_FUNC_ID - 1;

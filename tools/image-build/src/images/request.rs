@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::toolchain::{self, Source};
 use pto_host::abi::CoreKind;
+use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::fw::{Machine, Tracing};
 
 /// For which platform an image is built.
@@ -156,4 +157,27 @@ fn file_and_function(text: &str, usual: &str) -> (PathBuf, String) {
         _ => (text, usual),
     };
     (path.into(), function.to_owned())
+}
+
+/// The header of PTO-ISA that kernels for AICores include.
+pub(crate) const PTO_ISA_HEADER: &str = "pto/pto-inst.hpp";
+
+/// What to build of the program of AICores.
+#[derive(Clone, Debug, Default)]
+pub struct AicoreRequest {
+    /// The folder with `pto/pto-inst.hpp`, PTO-ISA's headers. Kernels of the library need it.
+    pub pto_isa: Option<PathBuf>,
+    /// Kernels in C++ instead of those of the library: each a file with a function `kernel_entry`.
+    pub kernels: Vec<KernelSource>,
+    /// Folders of headers for them.
+    pub kernel_includes: Vec<PathBuf>,
+    /// The folder of the compiler; `None`: `$ASCEND_HOME_PATH`.
+    pub home: Option<PathBuf>,
+    /// Where the source tree goes; `None`: `aicore-dav-c220` where cargo puts what it builds.
+    pub folder: Option<PathBuf>,
+}
+
+/// Whether a func id can be that of a kernel.
+pub(crate) fn is_func_id(id: u32) -> bool {
+    usize::try_from(id).is_ok_and(|id| id < MAX_FUNC_ID - 1)
 }

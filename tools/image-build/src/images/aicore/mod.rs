@@ -17,31 +17,13 @@ mod tree;
 
 use std::path::{Path, PathBuf};
 
-use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::fw::{AicoreKernel, AicoreWorker, Image, pack_aicore, text_bytes};
 
 use super::error::BuildError;
-use super::request::{KernelSource, Request};
+use super::request::{AicoreRequest, KernelSource, PTO_ISA_HEADER, Request};
 use super::{Built, cargo, check_kernel_names, turn};
 use compiler::Compiler;
 use manifest::Manifest;
-pub(super) use steps::PTO_ISA_HEADER;
-
-/// What to build of the program of AICores.
-#[derive(Clone, Debug, Default)]
-pub struct AicoreRequest {
-    /// The folder with `pto/pto-inst.hpp`, PTO-ISA's headers. Kernels of the library need it.
-    pub pto_isa: Option<PathBuf>,
-    /// Kernels in C++ instead of those of the library: each a file with a function `kernel_entry`.
-    pub kernels: Vec<KernelSource>,
-    /// Folders of headers for them.
-    pub kernel_includes: Vec<PathBuf>,
-    /// The folder of the compiler; `None`: `$ASCEND_HOME_PATH`.
-    pub home: Option<PathBuf>,
-    /// Where the source tree goes; `None`: `aicore-dav-c220` where cargo puts what it builds.
-    pub folder: Option<PathBuf>,
-}
-
 /// What came of it.
 #[derive(Clone, Debug)]
 pub enum AicoreBuilt {
@@ -156,9 +138,4 @@ pub fn seal_aicore(folder: &Path) -> Result<(Built, Vec<CodeSize>), BuildError> 
         text_bytes: size(object),
     }));
     Ok((Built { path, image }, sizes))
-}
-
-/// Whether a func id can be that of a kernel.
-fn is_func_id(id: u32) -> bool {
-    usize::try_from(id).is_ok_and(|id| id < MAX_FUNC_ID - 1)
 }

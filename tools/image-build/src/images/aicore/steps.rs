@@ -4,9 +4,6 @@ use pto_host::abi::CoreKind;
 
 use super::manifest::{Manifest, OUT};
 
-/// The header of PTO-ISA that kernels include.
-pub(crate) const PTO_ISA_HEADER: &str = "pto/pto-inst.hpp";
-
 /// A program of the vendor's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tool {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use pto_host::LIBRARY;
 
 use super::manifest::{self, Kernel, Manifest, OUT};
-use super::steps::{self, PTO_ISA_HEADER, Step, Tool, Word};
-use super::{AicoreRequest, is_func_id};
+use super::steps::{self, Step, Tool, Word};
 use crate::images::cargo::sources;
 use crate::images::error::BuildError;
+use crate::images::request::{AicoreRequest, PTO_ISA_HEADER, is_func_id};
 
 /// The folders and files of a tree, which writing it again replaces.
 const FOLDERS: [&str; 3] = ["include", "kernels", OUT];
