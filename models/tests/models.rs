@@ -448,7 +448,8 @@ fn bad_files_are_refused_with_what_is_wrong() {
         let shape = [("x".to_owned(), vec![1, 3, 4, 5])].into();
         refused(&proto, &Given { shapes: shape, ..Given::default() })
     };
-    let cases: [(fn(&mut TensorProto), &str); 7] = [
+    type Change = fn(&mut TensorProto);
+    let cases: [(Change, &str); 7] = [
         (|b| b.float_data.truncate(3), "f32[4] takes 16 bytes, and the file has 12 of it"),
         (|b| b.dims[0] = -4, "it has an extent of -4"),
         (|b| b.data_type = 77, "there is no element type 77 in ONNX"),
