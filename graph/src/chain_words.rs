@@ -28,9 +28,9 @@ fn store_all(to: &[AtomicU64], words: &[u64]) {
 }
 
 /// Words of a payload, written one after another: those that are left.
-struct Words<'w>(&'w [AtomicU64]);
+struct ChainWords<'w>(&'w [AtomicU64]);
 
-impl<'w> Words<'w> {
+impl<'w> ChainWords<'w> {
     /// The next ones, so many.
     #[inline]
     fn take(&mut self, count: usize) -> &'w [AtomicU64] {
@@ -61,7 +61,7 @@ impl Chain<'_> {
     ) -> Result<(), Fault> {
         let total = u32::try_from(words.len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
         let links = u32::try_from(self.links().len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
-        let mut words = Words(words);
+        let mut words = ChainWords(words);
         words.put([header(links, total)]);
         for link in self.links() {
             let code = code(&link.task(), link.arg_count())?;
@@ -73,7 +73,7 @@ impl Chain<'_> {
 
 /// Writes a link to the first ones of these words; what is left of them. A function of its own, for all builders.
 #[inline(never)]
-fn write_link<'w>(link: &Link<'_>, code: GmAddr, mut words: Words<'w>) -> Words<'w> {
+fn write_link<'w>(link: &Link<'_>, code: GmAddr, mut words: ChainWords<'w>) -> ChainWords<'w> {
     let (func_id, variations) = (link.task().func_id, link.variations());
     // `Chain::check` has bounded both by MAX_CHAIN_ARGS, which is 31.
     let [args, varying] = [link.arg_count(), variations.len()].map(|count| count.to_le_bytes()[0]);

@@ -21,12 +21,12 @@ struct Draft {
 
 /// The graph with fewer nodes: it gives the same.
 pub(crate) fn fused(graph: &OperatorGraph) -> OperatorGraph {
-    let mut work = Work::new(graph);
+    let mut work = FusionState::new(graph);
     while work.one_step() {}
     work.rebuilt().unwrap_or_else(|| graph.clone())
 }
 
-struct Work<'g> {
+struct FusionState<'g> {
     graph: &'g OperatorGraph,
     nodes: Vec<Option<Draft>>,
     /// Constants that fusion has made, by the values that they replace.
@@ -38,7 +38,7 @@ struct Work<'g> {
     next: usize,
 }
 
-impl<'g> Work<'g> {
+impl<'g> FusionState<'g> {
     fn new(graph: &'g OperatorGraph) -> Self {
         let draft = |node: &Node| {
             let Node { name, operator, inputs, outputs } = node;

@@ -2,7 +2,7 @@
 
 use crate::error::{Argument, OperatorError};
 use crate::infer::Input;
-use crate::kernel::Work;
+use crate::kernel::WorkSplit;
 use crate::operator::Operator;
 use crate::tensor::{Tensor, TensorType};
 
@@ -27,7 +27,7 @@ impl Operator {
         &self,
         inputs: &[Option<&TensorType>],
         outputs: &[TensorType],
-    ) -> Result<Work, OperatorError> {
+    ) -> Result<WorkSplit, OperatorError> {
         let given: Vec<_> = inputs.iter().map(|input| input.map(Input::from)).collect();
         self.check_outputs(&given, outputs)?;
         Ok(crate::kernel::work(self, inputs, outputs))

@@ -4,7 +4,7 @@
 //! gives `None`. Numbers of an enum are positions in its declaration, so that new members come last.
 
 /// What can be written as words.
-pub(crate) trait Words: Sized {
+pub(crate) trait AttributeWords: Sized {
     /// Appends the words.
     fn write(&self, to: &mut Vec<u64>);
     /// Reads the words; `None`: they are none of this type.
@@ -23,7 +23,7 @@ impl Reader<'_> {
     }
 }
 
-impl Words for u64 {
+impl AttributeWords for u64 {
     fn write(&self, to: &mut Vec<u64>) {
         to.push(*self);
     }
@@ -32,7 +32,7 @@ impl Words for u64 {
     }
 }
 
-impl Words for usize {
+impl AttributeWords for usize {
     fn write(&self, to: &mut Vec<u64>) {
         to.push(*self as u64);
     }
@@ -41,7 +41,7 @@ impl Words for usize {
     }
 }
 
-impl Words for i64 {
+impl AttributeWords for i64 {
     fn write(&self, to: &mut Vec<u64>) {
         to.push(self.cast_unsigned());
     }
@@ -50,7 +50,7 @@ impl Words for i64 {
     }
 }
 
-impl Words for f64 {
+impl AttributeWords for f64 {
     fn write(&self, to: &mut Vec<u64>) {
         to.push(self.to_bits());
     }
@@ -59,7 +59,7 @@ impl Words for f64 {
     }
 }
 
-impl Words for bool {
+impl AttributeWords for bool {
     fn write(&self, to: &mut Vec<u64>) {
         to.push(u64::from(*self));
     }
@@ -72,7 +72,7 @@ impl Words for bool {
     }
 }
 
-impl<T: Words> Words for Option<T> {
+impl<T: AttributeWords> AttributeWords for Option<T> {
     fn write(&self, to: &mut Vec<u64>) {
         self.is_some().write(to);
         self.iter().for_each(|value| value.write(to));
@@ -82,7 +82,7 @@ impl<T: Words> Words for Option<T> {
     }
 }
 
-impl<T: Words> Words for Vec<T> {
+impl<T: AttributeWords> AttributeWords for Vec<T> {
     fn write(&self, to: &mut Vec<u64>) {
         self.len().write(to);
         self.iter().for_each(|value| value.write(to));
@@ -97,7 +97,7 @@ impl<T: Words> Words for Vec<T> {
     }
 }
 
-impl<A: Words, B: Words> Words for (A, B) {
+impl<A: AttributeWords, B: AttributeWords> AttributeWords for (A, B) {
     fn write(&self, to: &mut Vec<u64>) {
         self.0.write(to);
         self.1.write(to);
@@ -119,13 +119,13 @@ macro_rules! words {
             $($(#[$about])* pub $field: $Type,)*
         }
 
-        impl $crate::words::Words for $Name {
+        impl $crate::words::AttributeWords for $Name {
             fn write(&self, to: &mut Vec<u64>) {
                 let Self { $($field),* } = self;
                 $($field.write(to);)*
             }
             fn read(from: &mut $crate::words::Reader<'_>) -> Option<Self> {
-                Some(Self { $($field: <$Type as $crate::words::Words>::read(from)?,)* })
+                Some(Self { $($field: <$Type as $crate::words::AttributeWords>::read(from)?,)* })
             }
         }
     };
@@ -148,14 +148,14 @@ macro_rules! words {
             }
         }
 
-        impl $crate::words::Words for $Name {
+        impl $crate::words::AttributeWords for $Name {
             fn write(&self, to: &mut Vec<u64>) {
                 enum Code { $($Variant),* }
                 match self {
                     $(Self::$Variant $({ $($field),* })? $((words!(@bind inner $Inner)))? => {
                         to.push(Code::$Variant as u64);
                         $($($field.write(to);)*)?
-                        $(<$Inner as $crate::words::Words>::write(inner, to);)?
+                        $(<$Inner as $crate::words::AttributeWords>::write(inner, to);)?
                     })*
                 }
             }
@@ -164,8 +164,8 @@ macro_rules! words {
                 let code = from.word()?;
                 $(if code == Code::$Variant as u64 {
                     return Some(Self::$Variant
-                        $({ $($field: <$Type as $crate::words::Words>::read(from)?,)* })?
-                        $((<$Inner as $crate::words::Words>::read(from)?))?);
+                        $({ $($field: <$Type as $crate::words::AttributeWords>::read(from)?,)* })?
+                        $((<$Inner as $crate::words::AttributeWords>::read(from)?))?);
                 })*
                 None
             }

@@ -13,22 +13,22 @@ use pto_host::virtual_time::{Profile, VirtualOptions};
 use pto_host::{DeviceOptions, Hosting, RunOptions};
 
 /// A seed on a device.
-struct Machine {
+struct DeviceSetup {
     seed: u64,
     profile: fn() -> &'static Profile,
     /// AICPU instances, cube cores, vector cores.
     size: [u32; 3],
 }
 
-const MACHINES: [Machine; 3] = [
-    Machine { seed: 0, profile: Profile::a2a3, size: [4, 24, 48] },
-    Machine { seed: 1, profile: Profile::a2a3, size: [2, 4, 8] },
-    Machine { seed: 2, profile: Profile::a5, size: [3, 8, 16] },
+const MACHINES: [DeviceSetup; 3] = [
+    DeviceSetup { seed: 0, profile: Profile::a2a3, size: [4, 24, 48] },
+    DeviceSetup { seed: 1, profile: Profile::a2a3, size: [2, 4, 8] },
+    DeviceSetup { seed: 2, profile: Profile::a5, size: [3, 8, 16] },
 ];
 
 fn in_every_way(example: &dyn Example) {
     let mut found = String::new();
-    for Machine { seed, profile, size: [aicpu, aic, aiv] } in MACHINES {
+    for DeviceSetup { seed, profile, size: [aicpu, aic, aiv] } in MACHINES {
         let options = VirtualOptions { seed, profile: profile(), ..VirtualOptions::default() };
         let hosting = Hosting::Virtual(options);
         for way in RunMode::of(example.program()) {

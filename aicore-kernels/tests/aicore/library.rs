@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use super::model::Calls;
+use super::model::WorkerCalls;
 
 /// The source of the loop.
 pub(crate) const WORKER: &str = include_str!("../../aicore/worker.cpp");
@@ -66,11 +66,12 @@ impl Library {
     }
 
     /// Runs the worker until it leaves. The calls of its machine go to `calls`.
-    pub(crate) fn run(&self, calls: &Calls, flags_base: u64, words: u64) {
+    pub(crate) fn run(&self, calls: &WorkerCalls, flags_base: u64, words: u64) {
         let bind = self.symbol(c"pto_core_bind");
         // SAFETY: `on_this_machine.cpp` declares it so.
-        let bind =
-            unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const Calls)>(bind) };
+        let bind = unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const WorkerCalls)>(bind)
+        };
         let entry = if self.is_cube { c"pto_worker_0_mix_aic" } else { c"pto_worker_0_mix_aiv" };
         // SAFETY: `worker.cpp` declares it so.
         let entry = unsafe { std::mem::transmute::<*mut c_void, Entry>(self.symbol(entry)) };

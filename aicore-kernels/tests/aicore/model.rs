@@ -341,12 +341,12 @@ macro_rules! calls {
     ($($name:ident ($($arg:ident: $type:ty),*) -> $result:ty $body:block)*) => {
         /// See `on_this_machine.cpp`.
         #[repr(C)]
-        pub(crate) struct Calls {
+        pub(crate) struct WorkerCalls {
             $($name: unsafe extern "C-unwind" fn($($type),*) -> $result,)*
         }
 
         /// The calls of a worker, answered by the model of the thread.
-        pub(crate) const CALLS: Calls = Calls { $($name: {
+        pub(crate) const CALLS: WorkerCalls = WorkerCalls { $($name: {
             unsafe extern "C-unwind" fn call($($arg: $type),*) -> $result $body
             call
         },)* };

@@ -83,9 +83,14 @@ fn link(program: &str, to: &Path, more: &[&str]) {
 /// Compiles `program` twice, as it is and under AddressSanitizer (with leaks, where they are found), and runs it. Two sanitizers do
 /// not work in one program.
 fn both_ways(program: &str, arguments: &[PathBuf]) {
-    let folder = tempfile::tempdir().expect("a folder for programs");
     let ways = [("plain", &[][..]), ("sanitized", &["-fsanitize=address"][..])];
     let ways = if thread_sanitizer().is_some() { &ways[..1] } else { &ways };
+    run_in(ways, program, arguments);
+}
+
+/// Compiles `program` with the flags of each way, and runs it.
+fn run_in(ways: &[(&str, &[&str])], program: &str, arguments: &[PathBuf]) {
+    let folder = tempfile::tempdir().expect("a folder for programs");
     for &(kind, flags) in ways {
         let to = folder.path().join(kind);
         link(program, &to, flags);
@@ -256,7 +261,8 @@ fn threads_share_devices_and_have_their_own_errors() {
 
 #[test]
 fn a_child_of_fork_gets_errors_and_works_on_its_own() {
-    both_ways("fork.c", &[]);
+    // Not under AddressSanitizer: a thread may hold the lock of its allocator during the fork, and the child then waits for that lock for ever.
+    run_in(&[("plain", &[])], "fork.c", &[]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 """Runs a folder of programs: every scene test and test function that a simulator can run, each file in a process of its own.
 
-    python -m simpler_setup.folder FOLDER --pto-isa FOLDER [--only WORD] [--table FILE] [--resume | --failed]
+    python -m simpler_setup.folder FOLDER [--pto-isa FOLDER] [--only WORD] [--table FILE] [--resume | --failed]
 
 A case that crashes or takes too long ends its process; the others of its file are run in a new one. The table says of each case
 whether it passed, and of each other one why not. The table is kept after every file, so that an interrupted run can go on. The
@@ -114,7 +114,7 @@ def _parser():
         epilog="example: python -m simpler_setup.folder ~/simpler --pto-isa ~/pto-isa --only paged_attention",
     )
     parser.add_argument("folder", help="a folder of programs, or a checkout with `examples` and `tests`")
-    parser.add_argument("--pto-isa", required=True, help="a folder with the headers of PTO-ISA")
+    parser.add_argument("--pto-isa", help="a folder with the headers of PTO-ISA, for kernels that include them")
     parser.add_argument("--only", action="append", help="only files with this word in their path; may be given again")
     parser.add_argument("--work", default="field-run", help="where the copy and the reports go (default field-run)")
     parser.add_argument("--hardware", action="store_true", help="also run cases that name a device alone, on the simulator of that device")

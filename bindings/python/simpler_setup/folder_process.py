@@ -77,7 +77,9 @@ def _one_process(path, root, work, platform, pto_isa, limits, done, options):
         *("-c", os.devnull, "--rootdir", str(root), "--import-mode=importlib", "--platform", platform),
         *("--manual", "include", "--scene-report", str(report), "--scene-done", str(known), str(path), *options),
     ]
-    environment = {"PTO_ISA_ROOT": str(pto_isa), "PTO_FIELD_OUTPUTS": str(work / "outputs")}
+    environment = {"PTO_FIELD_OUTPUTS": str(work / "outputs")}
+    if pto_isa is not None:
+        environment["PTO_ISA_ROOT"] = str(pto_isa)
     process = _forked(arguments, root, {**environment, "PYTHONDONTWRITEBYTECODE": "1"}, log)
     code, reason = _watched(process, report, limits)
     text = log.read_text(errors="replace")

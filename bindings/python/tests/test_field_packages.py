@@ -68,7 +68,7 @@ def test_a_folder_becomes_a_table(tmp_path):
 
 
 def test_an_interrupted_folder_goes_on_and_failed_cases_run_again(tmp_path):
-    run = ("-m", "simpler_setup.folder", FOLDER, "--pto-isa", tmp_path, "--work", tmp_path / "work")
+    run = ("-m", "simpler_setup.folder", FOLDER, "--work", tmp_path / "work")
     refused = python(*run, "--resume", cwd=tmp_path)
     assert refused.returncode == 1 and "no earlier run to go on with" in refused.stderr
     first = python(*run, cwd=tmp_path)

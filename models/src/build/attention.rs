@@ -5,7 +5,7 @@ use pto_operators::{
 };
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 use crate::tensor::dtype_of;
 
 /// (batch, sequence, heads x size) as (batch, heads, sequence, size).
@@ -30,7 +30,7 @@ fn join_heads(b: &mut Builder<'_>, x: ValueId) -> Step<ValueId> {
 }
 
 /// What the attributes say.
-struct Options {
+struct AttentionOptions {
     causal: bool,
     left: i64,
     right: i64,
@@ -39,11 +39,11 @@ struct Options {
     precision: Option<DType>,
 }
 
-pub(super) fn attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (mut q, mut k, mut v) = (c.input(0)?, c.input(1)?, c.input(2)?);
     let (mask, past_key, past_value, lengths) =
         (c.optional(3)?, c.optional(4)?, c.optional(5)?, c.optional(6)?);
-    let options = Options {
+    let options = AttentionOptions {
         causal: c.flag("is_causal", false)?,
         left: if c.version >= 25 { c.int("left_window_size", -1)? } else { -1 },
         right: if c.version >= 25 { c.int("right_window_size", -1)? } else { -1 },
@@ -127,7 +127,7 @@ fn bias(
     mask: Option<ValueId>,
     lengths: Option<ValueId>,
     past: usize,
-    options: &Options,
+    options: &AttentionOptions,
 ) -> Step<Option<ValueId>> {
     let dtype = b.dtype(q);
     let (queries, keys) = (b.shape(q)[2], b.shape(k)[2]);
@@ -227,7 +227,7 @@ fn decomposed(
     [q, k, v]: [ValueId; 3],
     scale: Option<f64>,
     bias: Option<ValueId>,
-    options: &Options,
+    options: &AttentionOptions,
 ) -> Step<(ValueId, ValueId)> {
     let dtype = b.dtype(q);
     let size = b.shape(q)[3] as f64;
@@ -274,7 +274,7 @@ fn decomposed(
     Ok((b.matmul(weights, v)?, shown))
 }
 
-pub(super) fn rotary(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn rotary(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (mut x, mut cos, mut sin) = (c.input(0)?, c.input(1)?, c.input(2)?);
     let is_interleaved = c.flag("interleaved", false)?;
     let heads = c.count("num_heads", 0)?;

@@ -8,7 +8,7 @@ use pto_operators::{
     ValueId, elements,
 };
 
-use super::call::{Call, Slot, Step, Stop, stop};
+use super::call::{Call, NodeValue, Step, Stop, stop};
 use crate::error::{ModelError, Problem};
 use crate::model::{Model, usual};
 use crate::proto::{GraphProto, NodeProto};
@@ -53,7 +53,7 @@ pub(super) const MAX_TURNS: i64 = 65_536;
 
 /// Translates a node of one type.
 pub(super) type Translator =
-    for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<Slot>>;
+    for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<NodeValue>>;
 
 /// Translates one model.
 pub(super) struct Builder<'m> {
@@ -64,7 +64,7 @@ pub(super) struct Builder<'m> {
     decided: &'m BTreeSet<String>,
     pub(super) graph: OperatorGraph,
     /// What names stand for: of the graph, and of each branch that is open.
-    pub(super) scopes: Vec<HashMap<String, Slot>>,
+    pub(super) scopes: Vec<HashMap<String, NodeValue>>,
     /// For each value the node that makes it; `None`: an input or a constant.
     makers: HashMap<ValueId, usize>,
     inputs: HashMap<ValueId, String>,
@@ -121,10 +121,10 @@ impl<'m> Builder<'m> {
                     value
                 }
             };
-            self.bind(&input.name, Slot::Value(value));
+            self.bind(&input.name, NodeValue::Value(value));
         }
         for name in model.others.keys() {
-            self.bind(name, Slot::Failed);
+            self.bind(name, NodeValue::Failed);
         }
         match self.body(&model.graph) {
             Err(Stop::Needs(inputs)) => return Ok(Some(inputs)),
@@ -133,9 +133,9 @@ impl<'m> Builder<'m> {
         }
         for output in &model.graph.output {
             match self.find(&output.name) {
-                Some(Slot::Value(value)) => self.graph.add_output(&output.name, value),
-                Some(Slot::Failed) => {}
-                Some(Slot::Sequence(_) | Slot::Nothing) => self.problem_of_output(
+                Some(NodeValue::Value(value)) => self.graph.add_output(&output.name, value),
+                Some(NodeValue::Failed) => {}
+                Some(NodeValue::Sequence(_) | NodeValue::Nothing) => self.problem_of_output(
                     &output.name,
                     "it is no tensor, and a run gives tensors only",
                 ),
@@ -237,7 +237,7 @@ impl<'m> Builder<'m> {
     }
 
     /// Gives a name of the model its meaning.
-    pub(super) fn bind(&mut self, name: &str, slot: Slot) {
+    pub(super) fn bind(&mut self, name: &str, slot: NodeValue) {
         if name.is_empty() {
             return;
         }
@@ -247,7 +247,7 @@ impl<'m> Builder<'m> {
     }
 
     /// What a name stands for.
-    pub(super) fn find(&self, name: &str) -> Option<Slot> {
+    pub(super) fn find(&self, name: &str) -> Option<NodeValue> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned()
     }
 
@@ -256,7 +256,7 @@ impl<'m> Builder<'m> {
         for proto in &graph.initializer {
             let tensor = tensor_of(proto.clone(), self.model.folder.as_deref());
             let slot = match tensor {
-                Ok(tensor) => Slot::Value(self.graph.add_constant(&proto.name, tensor)),
+                Ok(tensor) => NodeValue::Value(self.graph.add_constant(&proto.name, tensor)),
                 Err(reason) => {
                     let version = self.version_of("");
                     self.problems.push(Problem {
@@ -265,7 +265,7 @@ impl<'m> Builder<'m> {
                         version,
                         reason,
                     });
-                    Slot::Failed
+                    NodeValue::Failed
                 }
             };
             self.bind(&proto.name, slot);
@@ -279,7 +279,7 @@ impl<'m> Builder<'m> {
                 version,
                 reason: "sparse tensors are not supported".to_owned(),
             });
-            self.bind(name, Slot::Failed);
+            self.bind(name, NodeValue::Failed);
         }
         for node in &graph.node {
             self.node(node)?;
@@ -296,7 +296,7 @@ impl<'m> Builder<'m> {
         match made {
             Ok(slots) => {
                 for (name, slot) in node.output.iter().zip(slots) {
-                    if let Slot::Value(value) = slot
+                    if let NodeValue::Value(value) = slot
                         && self.makers.contains_key(&value)
                         && !name.is_empty()
                     {
@@ -311,12 +311,12 @@ impl<'m> Builder<'m> {
             Err(Stop::Reason(reason)) => self.note_problem(node, reason),
         }
         for name in &node.output {
-            self.bind(name, Slot::Failed);
+            self.bind(name, NodeValue::Failed);
         }
         Ok(())
     }
 
-    pub(super) fn translate(&mut self, node: &'m NodeProto) -> Step<Vec<Slot>> {
+    pub(super) fn translate(&mut self, node: &'m NodeProto) -> Step<Vec<NodeValue>> {
         let translator = match self.translator(node) {
             Ok(translator) => translator,
             Err(reason) => return stop(reason),
@@ -332,7 +332,7 @@ impl<'m> Builder<'m> {
                 })?),
             });
         }
-        if inputs.iter().any(|slot| matches!(slot, Some(Slot::Failed))) {
+        if inputs.iter().any(|slot| matches!(slot, Some(NodeValue::Failed))) {
             return Err(Stop::Failed);
         }
         self.steps += 1;
@@ -700,11 +700,11 @@ pub(super) fn scalar_of(dtype: DType, value: f64) -> Tensor {
 }
 
 /// One value.
-pub(super) fn one(value: ValueId) -> Step<Vec<Slot>> {
-    Ok(vec![Slot::Value(value)])
+pub(super) fn one(value: ValueId) -> Step<Vec<NodeValue>> {
+    Ok(vec![NodeValue::Value(value)])
 }
 
 /// Several values.
-pub(super) fn several(values: impl IntoIterator<Item = ValueId>) -> Step<Vec<Slot>> {
-    Ok(values.into_iter().map(Slot::Value).collect())
+pub(super) fn several(values: impl IntoIterator<Item = ValueId>) -> Step<Vec<NodeValue>> {
+    Ok(values.into_iter().map(NodeValue::Value).collect())
 }

@@ -9,7 +9,7 @@ use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, attribute
 
 /// What a name of the model stands for.
 #[derive(Clone, Debug)]
-pub(super) enum Slot {
+pub(super) enum NodeValue {
     /// A tensor.
     Value(ValueId),
     /// A sequence of tensors.
@@ -45,7 +45,7 @@ pub(super) struct Call<'m> {
     pub(super) proto: &'m NodeProto,
     /// The version of the operator set.
     pub(super) version: i64,
-    pub(super) inputs: Vec<Option<Slot>>,
+    pub(super) inputs: Vec<Option<NodeValue>>,
     /// Names of attributes that were looked at.
     seen: RefCell<BTreeSet<&'static str>>,
 }
@@ -56,7 +56,11 @@ pub(super) fn stop<T>(reason: impl Into<String>) -> Step<T> {
 }
 
 impl<'m> Call<'m> {
-    pub(super) const fn new(proto: &'m NodeProto, version: i64, inputs: Vec<Option<Slot>>) -> Self {
+    pub(super) const fn new(
+        proto: &'m NodeProto,
+        version: i64,
+        inputs: Vec<Option<NodeValue>>,
+    ) -> Self {
         Self { proto, version, inputs, seen: RefCell::new(BTreeSet::new()) }
     }
 
@@ -192,12 +196,12 @@ impl<'m> Call<'m> {
     /// An input that may be missing.
     pub(super) fn optional(&self, at: usize) -> Step<Option<ValueId>> {
         match self.inputs.get(at) {
-            None | Some(None) | Some(Some(Slot::Nothing)) => Ok(None),
-            Some(Some(Slot::Value(value))) => Ok(Some(*value)),
-            Some(Some(Slot::Sequence(_))) => {
+            None | Some(None) | Some(Some(NodeValue::Nothing)) => Ok(None),
+            Some(Some(NodeValue::Value(value))) => Ok(Some(*value)),
+            Some(Some(NodeValue::Sequence(_))) => {
                 stop(format!("input {at} is a sequence, and a tensor is wanted"))
             }
-            Some(Some(Slot::Failed)) => Err(Stop::Failed),
+            Some(Some(NodeValue::Failed)) => Err(Stop::Failed),
         }
     }
 
@@ -209,8 +213,8 @@ impl<'m> Call<'m> {
     /// An input that is a sequence.
     pub(super) fn sequence(&self, at: usize) -> Step<Vec<ValueId>> {
         match self.inputs.get(at) {
-            Some(Some(Slot::Sequence(values))) => Ok(values.clone()),
-            Some(Some(Slot::Failed)) => Err(Stop::Failed),
+            Some(Some(NodeValue::Sequence(values))) => Ok(values.clone()),
+            Some(Some(NodeValue::Failed)) => Err(Stop::Failed),
             _ => stop(format!("input {at} is no sequence, and a sequence is wanted")),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pto_operators::{Operator, Tensor, ValueId};
 
 use super::builder::{Builder, MAX_TURNS, one};
-use super::call::{Call, Slot, Step, Stop, stop};
+use super::call::{Call, NodeValue, Step, Stop, stop};
 use crate::proto::GraphProto;
 
 /// Translates a branch in a scope of its own; what its outputs stand for.
@@ -13,8 +13,8 @@ fn inlined<'m>(
     b: &mut Builder<'m>,
     graph: &'m GraphProto,
     label: &str,
-    inputs: Vec<(String, Slot)>,
-) -> Step<Vec<Slot>> {
+    inputs: Vec<(String, NodeValue)>,
+) -> Step<Vec<NodeValue>> {
     if b.scopes.len() > 32 {
         return stop("branches are nested more than 32 times");
     }
@@ -32,7 +32,7 @@ fn inlined<'m>(
     done?;
     let outputs = outputs
         .ok_or_else(|| Stop::Reason("an output of the branch is made by no node".to_owned()))?;
-    if outputs.iter().any(|slot| matches!(slot, Slot::Failed)) {
+    if outputs.iter().any(|slot| matches!(slot, NodeValue::Failed)) {
         Err(Stop::Failed)
     } else {
         Ok(outputs)
@@ -47,14 +47,14 @@ fn condition(b: &Builder<'_>, value: ValueId, what: &str) -> Step<bool> {
     }
 }
 
-pub(super) fn branch<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
+pub(super) fn branch<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<NodeValue>> {
     let (yes, no) = (c.graph("then_branch")?, c.graph("else_branch")?);
     let is_true = condition(b, c.input(0)?, "input 0 (the condition)")?;
     let (graph, label) = if is_true { (yes, "then") } else { (no, "else") };
     inlined(b, graph, label, Vec::new())
 }
 
-pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
+pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<NodeValue>> {
     let body = c.graph("body")?;
     let most = match c.optional(0)? {
         Some(most) => b.int(most, "input 0 (the number of turns)")?,
@@ -64,8 +64,8 @@ pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
         Some(value) => condition(b, value, "input 1 (the condition)")?,
         None => true,
     };
-    let mut state: Vec<Slot> =
-        c.inputs.iter().skip(2).map(|slot| slot.clone().unwrap_or(Slot::Nothing)).collect();
+    let mut state: Vec<NodeValue> =
+        c.inputs.iter().skip(2).map(|slot| slot.clone().unwrap_or(NodeValue::Nothing)).collect();
     let scans = body.output.len().checked_sub(1 + state.len());
     let Some(scans) = scans.filter(|_| body.input.len() == 2 + state.len()) else {
         return stop("the body does not have the inputs and outputs that the node needs");
@@ -80,17 +80,18 @@ pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
             b.constant(Tensor::scalar(turn)),
             b.constant(Tensor::scalar(pto_operators::Boolean::from(true))),
         );
-        let given = [Slot::Value(number), Slot::Value(always)].into_iter().chain(state.clone());
+        let given =
+            [NodeValue::Value(number), NodeValue::Value(always)].into_iter().chain(state.clone());
         let inputs = body.input.iter().map(|input| input.name.clone()).zip(given).collect();
         let outputs = inlined(b, body, &format!("turn {turn}"), inputs)?;
         let mut outputs = outputs.into_iter();
-        let Some(Slot::Value(next)) = outputs.next() else {
+        let Some(NodeValue::Value(next)) = outputs.next() else {
             return stop("the body gives no condition");
         };
         go_on = condition(b, next, "the condition that the body gives")?;
         state = outputs.by_ref().take(state.len()).collect();
         for (row, slot) in rows.iter_mut().zip(outputs) {
-            let Slot::Value(value) = slot else {
+            let NodeValue::Value(value) = slot else {
                 return stop("the body gives a sequence for each turn");
             };
             row.push(b.add(Operator::Unsqueeze { axes: vec![0] }, &[value])?);
@@ -101,12 +102,12 @@ pub(super) fn repeat<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
         if row.is_empty() {
             return stop("a loop without turns gives what it collects no extents");
         }
-        state.push(Slot::Value(b.concat(&row, 0)?));
+        state.push(NodeValue::Value(b.concat(&row, 0)?));
     }
     Ok(state)
 }
 
-pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
+pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<NodeValue>> {
     if c.version < 9 {
         return stop("version 8 has batches, and is not supported");
     }
@@ -147,7 +148,8 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
     if turns as i64 > MAX_TURNS || turns == 0 {
         return stop(format!("it has {turns} turns, and 1 to {MAX_TURNS} are supported"));
     }
-    let mut state: Vec<Slot> = inputs[..states].iter().copied().map(Slot::Value).collect();
+    let mut state: Vec<NodeValue> =
+        inputs[..states].iter().copied().map(NodeValue::Value).collect();
     let mut rows: Vec<Vec<ValueId>> = vec![Vec::new(); outputs];
     for turn in 0..turns {
         let mut given = state.clone();
@@ -155,7 +157,7 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
             let axis = b.axis(*axis, b.rank(*value))?;
             let at = if *way == 0 { turn } else { turns - 1 - turn };
             let part = b.part(*value, axis, at, at + 1)?;
-            given.push(Slot::Value(
+            given.push(NodeValue::Value(
                 b.add(Operator::Squeeze { axes: Some(vec![axis as i64]) }, &[part])?,
             ));
         }
@@ -163,7 +165,7 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
         let mut made = inlined(b, body, &format!("turn {turn}"), named)?.into_iter();
         state = made.by_ref().take(states).collect();
         for (row, slot) in rows.iter_mut().zip(made) {
-            let Slot::Value(value) = slot else {
+            let NodeValue::Value(value) = slot else {
                 return stop("the body gives a sequence for each turn");
             };
             row.push(value);
@@ -179,59 +181,60 @@ pub(super) fn scan<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
         for value in row {
             parts.push(b.add(Operator::Unsqueeze { axes: vec![axis as i64] }, &[value])?);
         }
-        state.push(Slot::Value(b.concat(&parts, axis)?));
+        state.push(NodeValue::Value(b.concat(&parts, axis)?));
     }
     Ok(state)
 }
 
 /// Whether an optional value is there: known when the model is built.
-pub(super) fn optional_has_element(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    let is_there = matches!(c.inputs.first(), Some(Some(Slot::Value(_) | Slot::Sequence(_))));
+pub(super) fn optional_has_element(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
+    let is_there =
+        matches!(c.inputs.first(), Some(Some(NodeValue::Value(_) | NodeValue::Sequence(_))));
     one(b.constant(Tensor::scalar(pto_operators::Boolean::from(is_there))))
 }
 
-pub(super) fn get_element(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn get_element(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     match c.inputs.first() {
-        Some(Some(slot @ (Slot::Value(_) | Slot::Sequence(_)))) => Ok(vec![slot.clone()]),
+        Some(Some(slot @ (NodeValue::Value(_) | NodeValue::Sequence(_)))) => Ok(vec![slot.clone()]),
         _ => stop("the optional value is not there"),
     }
 }
 
-pub(super) fn optional(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn optional(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["type"]);
-    Ok(vec![c.inputs.first().cloned().flatten().unwrap_or(Slot::Nothing)])
+    Ok(vec![c.inputs.first().cloned().flatten().unwrap_or(NodeValue::Nothing)])
 }
 
-pub(super) fn map_sequence<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<Slot>> {
+pub(super) fn map_sequence<'m>(b: &mut Builder<'m>, c: &Call<'m>) -> Step<Vec<NodeValue>> {
     let body = c.graph("body")?;
     let first = c.sequence(0)?;
     let mut made: Vec<Vec<ValueId>> = vec![Vec::new(); body.output.len()];
     for at in 0..first.len() {
-        let element = |slot: &Option<Slot>| match slot {
-            Some(Slot::Sequence(values)) => match values.get(at) {
-                Some(value) => Ok(Slot::Value(*value)),
+        let element = |slot: &Option<NodeValue>| match slot {
+            Some(NodeValue::Sequence(values)) => match values.get(at) {
+                Some(value) => Ok(NodeValue::Value(*value)),
                 None => stop("a sequence is shorter than the first one"),
             },
             Some(slot) => Ok(slot.clone()),
-            None => Ok(Slot::Nothing),
+            None => Ok(NodeValue::Nothing),
         };
         let given = c.inputs.iter().map(element).collect::<Step<Vec<_>>>()?;
         let named = body.input.iter().map(|input| input.name.clone()).zip(given).collect();
         for (row, slot) in made.iter_mut().zip(inlined(b, body, &format!("element {at}"), named)?) {
-            let Slot::Value(value) = slot else { return stop("the body gives no tensor") };
+            let NodeValue::Value(value) = slot else { return stop("the body gives no tensor") };
             row.push(value);
         }
     }
-    Ok(made.into_iter().map(Slot::Sequence).collect())
+    Ok(made.into_iter().map(NodeValue::Sequence).collect())
 }
 
-pub(super) fn zeros_of_sequence(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn zeros_of_sequence(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["dtype"]);
-    Ok(vec![Slot::Sequence(Vec::new())])
+    Ok(vec![NodeValue::Sequence(Vec::new())])
 }
 
-pub(super) fn sequence_of(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
-    Ok(vec![Slot::Sequence(c.all()?)])
+pub(super) fn sequence_of(_: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
+    Ok(vec![NodeValue::Sequence(c.all()?)])
 }
 
 /// A position in a sequence; negative ones count from its end.
@@ -245,23 +248,23 @@ fn position(b: &Builder<'_>, value: ValueId, length: usize, end: bool) -> Step<u
         .ok_or_else(|| Stop::Reason(format!("position {at} is none of a sequence of {length}")))
 }
 
-pub(super) fn sequence_at(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn sequence_at(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let values = c.sequence(0)?;
     let at = position(b, c.input(1)?, values.len(), false)?;
     one(values[at])
 }
 
-pub(super) fn sequence_insert(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn sequence_insert(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let mut values = c.sequence(0)?;
     let at = match c.optional(2)? {
         Some(at) => position(b, at, values.len(), true)?,
         None => values.len(),
     };
     values.insert(at, c.input(1)?);
-    Ok(vec![Slot::Sequence(values)])
+    Ok(vec![NodeValue::Sequence(values)])
 }
 
-pub(super) fn sequence_erase(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn sequence_erase(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let mut values = c.sequence(0)?;
     let last = values
         .len()
@@ -272,15 +275,15 @@ pub(super) fn sequence_erase(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
         None => last,
     };
     values.remove(at);
-    Ok(vec![Slot::Sequence(values)])
+    Ok(vec![NodeValue::Sequence(values)])
 }
 
-pub(super) fn sequence_length(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn sequence_length(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let length = c.sequence(0)?.len() as i64;
     one(b.constant(Tensor::scalar(length)))
 }
 
-pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let axis = b.axis(c.int("axis", 0)?, b.rank(x))?;
     let extent = b.shape(x)[axis];
@@ -312,15 +315,15 @@ pub(super) fn split_to_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<S
     };
     let parts = b.add_all(Operator::Split { axis: axis as i64, sizes }, &[Some(x)])?;
     if keep {
-        return Ok(vec![Slot::Sequence(parts)]);
+        return Ok(vec![NodeValue::Sequence(parts)]);
     }
     let squeezed = parts
         .into_iter()
         .map(|part| b.add(Operator::Squeeze { axes: Some(vec![axis as i64]) }, &[part]));
-    Ok(vec![Slot::Sequence(squeezed.collect::<Step<_>>()?)])
+    Ok(vec![NodeValue::Sequence(squeezed.collect::<Step<_>>()?)])
 }
 
-pub(super) fn concat_from_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn concat_from_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let mut values = c.sequence(0)?;
     let axis = c.required_int("axis")?;
     if c.flag("new_axis", false)? {

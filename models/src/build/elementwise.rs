@@ -5,22 +5,22 @@ use pto_operators::{
 };
 
 use super::builder::{Builder, one, scalar_of, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 use crate::tensor::dtype_of;
 
-pub(super) fn unary(b: &mut Builder<'_>, c: &Call<'_>, unary: Unary) -> Step<Vec<Slot>> {
+pub(super) fn unary(b: &mut Builder<'_>, c: &Call<'_>, unary: Unary) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     one(b.unary(unary, c.input(0)?)?)
 }
 
-pub(super) fn binary(b: &mut Builder<'_>, c: &Call<'_>, binary: Binary) -> Step<Vec<Slot>> {
+pub(super) fn binary(b: &mut Builder<'_>, c: &Call<'_>, binary: Binary) -> Step<Vec<NodeValue>> {
     if c.version < 7 {
         return stop("versions before 7 broadcast otherwise, and are not supported");
     }
     one(b.binary(binary, c.input(0)?, c.input(1)?)?)
 }
 
-pub(super) fn nary(b: &mut Builder<'_>, c: &Call<'_>, nary: Nary) -> Step<Vec<Slot>> {
+pub(super) fn nary(b: &mut Builder<'_>, c: &Call<'_>, nary: Nary) -> Step<Vec<NodeValue>> {
     if c.version < 8 && c.inputs.len() > 2 {
         return stop("versions before 8 broadcast otherwise, and are not supported");
     }
@@ -37,7 +37,7 @@ pub(super) fn nary(b: &mut Builder<'_>, c: &Call<'_>, nary: Nary) -> Step<Vec<Sl
     }
 }
 
-pub(super) fn modulo(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn modulo(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let is_fmod = c.flag("fmod", false)?;
     let a = c.input(0)?;
     if c.version < 28 && b.dtype(a).is_float() && !is_fmod {
@@ -46,14 +46,14 @@ pub(super) fn modulo(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.binary(if is_fmod { Binary::Fmod } else { Binary::Mod }, a, c.input(1)?)?)
 }
 
-pub(super) fn power(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn power(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     if c.version < 7 {
         return stop("versions before 7 broadcast otherwise, and are not supported");
     }
     one(b.binary(Binary::Pow, c.input(0)?, c.input(1)?)?)
 }
 
-pub(super) fn bit_shift(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn bit_shift(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let direction = match c.text("direction", "")?.as_str() {
         "LEFT" => Binary::ShiftLeft,
         "RIGHT" => Binary::ShiftRight,
@@ -74,52 +74,52 @@ pub(super) fn bit_shift(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.binary(direction, a, count)?)
 }
 
-pub(super) fn leaky_relu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn leaky_relu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let alpha = c.float("alpha", 0.01)?;
     one(b.activation(Activation::LeakyRelu { alpha }, c.input(0)?)?)
 }
 
-pub(super) fn elu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn elu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let alpha = c.float("alpha", 1.0)?;
     one(b.activation(Activation::Elu { alpha }, c.input(0)?)?)
 }
 
-pub(super) fn selu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn selu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let alpha = c.float("alpha", if c.version < 6 { 1.6732 } else { 1.673_263_2 })?;
     let gamma = c.float("gamma", if c.version < 6 { 1.0507 } else { 1.050_701 })?;
     one(b.activation(Activation::Selu { alpha, gamma }, c.input(0)?)?)
 }
 
-pub(super) fn celu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn celu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let alpha = c.float("alpha", 1.0)?;
     one(b.activation(Activation::Celu { alpha }, c.input(0)?)?)
 }
 
-pub(super) fn hard_sigmoid(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn hard_sigmoid(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let (alpha, beta) = (c.float("alpha", 0.2)?, c.float("beta", 0.5)?);
     one(b.activation(Activation::HardSigmoid { alpha, beta }, c.input(0)?)?)
 }
 
-pub(super) fn thresholded_relu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn thresholded_relu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let alpha = c.float("alpha", 1.0)?;
     one(b.activation(Activation::ThresholdedRelu { alpha }, c.input(0)?)?)
 }
 
-pub(super) fn shrink(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn shrink(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (bias, lambda) = (c.float("bias", 0.0)?, c.float("lambd", 0.5)?);
     one(b.activation(Activation::Shrink { bias, lambda }, c.input(0)?)?)
 }
 
-pub(super) fn swish(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn swish(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let alpha = c.float("alpha", 1.0)?;
     one(b.activation(Activation::Swish { alpha }, c.input(0)?)?)
 }
 
-pub(super) fn gelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn gelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let unary = match c.text("approximate", "none")?.as_str() {
         "none" => Unary::Gelu,
         "tanh" => Unary::GeluTanh,
@@ -130,17 +130,17 @@ pub(super) fn gelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.unary(unary, c.input(0)?)?)
 }
 
-pub(super) fn test_for_infinity(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn test_for_infinity(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let negative = c.flag("detect_negative", true)?;
     let positive = c.flag("detect_positive", true)?;
     one(b.activation(Activation::IsInf { negative, positive }, c.input(0)?)?)
 }
 
-pub(super) fn choose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn choose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     one(b.add(Operator::Where, &[c.input(0)?, c.input(1)?, c.input(2)?])?)
 }
 
-pub(super) fn clip(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn clip(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let x = c.input(0)?;
     let dtype = b.dtype(x);
@@ -180,7 +180,7 @@ fn clipped(
     b.add_with(Operator::Clip, &[Some(x), low, high])
 }
 
-pub(super) fn cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let to = match c.required_int("to") {
         Ok(number) => dtype_of(number).or_else(stop)?,
         Err(error) => return Err(error),
@@ -190,14 +190,14 @@ pub(super) fn cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.cast(c.input(0)?, to)?)
 }
 
-pub(super) fn cast_like(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn cast_like(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["saturate", "round_mode"]);
     let to = b.dtype(c.input(1)?);
     one(b.cast(c.input(0)?, to)?)
 }
 
 /// The same bits as elements of another type.
-pub(super) fn bit_cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn bit_cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let to = dtype_of(c.required_int("to")?).or_else(stop)?;
     let x = c.input(0)?;
     let Some(tensor) = b.tensor(x).cloned() else {
@@ -216,17 +216,17 @@ pub(super) fn bit_cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     }
 }
 
-pub(super) fn identity(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn identity(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     match c.inputs.first() {
-        Some(Some(Slot::Value(value))) if b.tensor(*value).is_some() => one(*value),
-        Some(Some(Slot::Value(value))) => one(b.unary(Unary::Identity, *value)?),
+        Some(Some(NodeValue::Value(value))) if b.tensor(*value).is_some() => one(*value),
+        Some(Some(NodeValue::Value(value))) => one(b.unary(Unary::Identity, *value)?),
         Some(Some(slot)) => Ok(vec![slot.clone()]),
         _ => stop("input 0 is missing"),
     }
 }
 
 /// In a run nothing is dropped.
-pub(super) fn dropout(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn dropout(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["seed", "ratio", "is_test", "consumed_inputs"]);
     let x = c.input(0)?;
     if let Some(training) = c.optional(2)? {
@@ -251,7 +251,7 @@ pub(super) fn dropout(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     several([y, b.filled(dtype, &shape, 1.0)?])
 }
 
-pub(super) fn prelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn prelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     if c.version < 7 {
         return stop("versions before 7 broadcast otherwise, and are not supported");
@@ -259,13 +259,13 @@ pub(super) fn prelu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.binary(Binary::PRelu, c.input(0)?, c.input(1)?)?)
 }
 
-pub(super) fn mean_variance(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn mean_variance(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axes = c.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
     one(b.add(Operator::MeanVarianceNormalization { axes }, &[c.input(0)?])?)
 }
 
 /// The determinants of the last two dimensions, by expansion along a row: of small matrices.
-pub(super) fn determinant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn determinant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let shape = b.shape(x);
     let [batch @ .., rows, columns] = &shape[..] else { return stop("input 0 is no matrix") };
@@ -304,7 +304,7 @@ fn minor(b: &mut Builder<'_>, x: ValueId, row: usize, columns: &[usize]) -> Step
     sum.map_or_else(|| stop("the matrix has no columns"), Ok)
 }
 
-pub(super) fn eye_like(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn eye_like(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let dtype = match c.optional_int("dtype")? {
         Some(number) => dtype_of(number).or_else(stop)?,
@@ -314,7 +314,7 @@ pub(super) fn eye_like(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::EyeLike { k, dtype }, &[x])?)
 }
 
-pub(super) fn trilu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn trilu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let upper = c.flag("upper", true)?;
     let k = match c.optional(1)? {
         Some(k) => b.int(k, "input 1 (k)")?,
@@ -323,7 +323,7 @@ pub(super) fn trilu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::Trilu { upper, k }, &[c.input(0)?])?)
 }
 
-pub(super) fn pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let mode = match c.text("mode", "constant")?.as_str() {
         "constant" => PadMode::Constant,
         "reflect" => PadMode::Reflect,
@@ -358,12 +358,12 @@ pub(super) fn pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// Losses of classes: the negative of the score of each target class, weighted.
-pub(super) fn nll_loss(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn nll_loss(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (scores, target) = (c.input(0)?, c.input(1)?);
     one(loss(b, c, scores, target)?)
 }
 
-pub(super) fn softmax_cross_entropy(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn softmax_cross_entropy(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let logarithms = b.add(Operator::LogSoftmax { axis: 1 }, &[c.input(0)?])?;
     let loss = loss(b, c, logarithms, c.input(1)?)?;
     several([loss, logarithms])

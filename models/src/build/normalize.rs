@@ -3,9 +3,9 @@
 use pto_operators::{DType, Epilogue, Operator, Reduction, ValueId};
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 
-pub(super) fn batch(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn batch(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["momentum", "consumed_inputs", "is_test"]);
     let epsilon = c.float("epsilon", 1e-5)?;
     if c.version < 9 && c.int("spatial", 1)? != 1 {
@@ -24,7 +24,7 @@ fn batch_of_training(
     c: &Call<'_>,
     inputs: &[ValueId; 5],
     epsilon: f64,
-) -> Step<Vec<Slot>> {
+) -> Step<Vec<NodeValue>> {
     let momentum = c.float("momentum", 0.9)?;
     let [x, scale, bias, mean, variance] = *inputs;
     let axes: Vec<i64> = (0..b.rank(x) as i64).filter(|axis| *axis != 1).collect();
@@ -46,7 +46,7 @@ fn batch_of_training(
     several(outputs)
 }
 
-pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (axis, epsilon) = (c.int("axis", -1)?, c.float("epsilon", 1e-5)?);
     stash(c)?;
     let inputs = [Some(c.input(0)?), Some(c.input(1)?), c.optional(2)?];
@@ -61,13 +61,13 @@ fn stash(c: &Call<'_>) -> Step<()> {
     }
 }
 
-pub(super) fn rms(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn rms(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (axis, epsilon) = (c.int("axis", -1)?, c.float("epsilon", 1e-5)?);
     stash(c)?;
     one(b.add(Operator::RmsNormalization { axis, epsilon }, &[c.input(0)?, c.input(1)?])?)
 }
 
-pub(super) fn instance(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn instance(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let epsilon = c.float("epsilon", 1e-5)?;
     one(b.add(
@@ -76,7 +76,7 @@ pub(super) fn instance(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     )?)
 }
 
-pub(super) fn group(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn group(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let epsilon = c.float("epsilon", 1e-5)?;
     let groups = c.count("num_groups", 0)?;
     if c.version >= 21 {
@@ -98,7 +98,7 @@ pub(super) fn group(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::GroupNormalization { groups, epsilon }, &[x, scale, bias])?)
 }
 
-pub(super) fn lrn(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn lrn(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let operator = Operator::Lrn {
         size: c.count("size", 0)?,
         alpha: c.float("alpha", 1e-4)?,
@@ -108,16 +108,16 @@ pub(super) fn lrn(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(operator, &[c.input(0)?])?)
 }
 
-pub(super) fn lp(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn lp(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let operator = Operator::LpNormalization { axis: c.int("axis", -1)?, p: c.count("p", 2)? };
     one(b.add(operator, &[c.input(0)?])?)
 }
 
-pub(super) fn matmul(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn matmul(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     one(b.matmul(c.input(0)?, c.input(1)?)?)
 }
 
-pub(super) fn gemm(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn gemm(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     if c.version < 7 {
         return stop("versions before 7 broadcast otherwise, and are not supported");
     }
@@ -137,7 +137,7 @@ pub(super) fn random(
     c: &Call<'_>,
     is_normal: bool,
     is_like: bool,
-) -> Step<Vec<Slot>> {
+) -> Step<Vec<NodeValue>> {
     let (shape, default) = if is_like {
         let x = c.input(0)?;
         (b.shape(x), b.dtype(x))
@@ -166,7 +166,7 @@ fn seed(b: &Builder<'_>, c: &Call<'_>) -> Step<u64> {
 }
 
 /// True with the probability that the input has.
-pub(super) fn bernoulli(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn bernoulli(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let (shape, dtype, seed) = (b.shape(x), b.dtype(x), seed(b, c)?);
     let to = match c.optional_int("dtype")? {

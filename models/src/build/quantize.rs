@@ -3,7 +3,7 @@
 use pto_operators::{Activation, Binary, DType, Epilogue, Operator, Reduction, Unary, ValueId};
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 use crate::tensor::dtype_of;
 
 /// The least and the largest number of an integer type of 8 or 16 bits.
@@ -77,7 +77,7 @@ fn quantized(
     b.cast(limited, to)
 }
 
-pub(super) fn quantize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn quantize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, scale, zero) = (c.input(0)?, c.input(1)?, c.optional(2)?);
     let axis = c.int("axis", 1)?;
     let block = if c.version >= 21 { c.count("block_size", 0)? } else { 0 };
@@ -116,7 +116,7 @@ fn dequantized(
     b.cast(product, to)
 }
 
-pub(super) fn dequantize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn dequantize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, scale, zero) = (c.input(0)?, c.input(1)?, c.optional(2)?);
     let axis = c.int("axis", 1)?;
     let block = if c.version >= 21 { c.count("block_size", 0)? } else { 0 };
@@ -130,7 +130,7 @@ pub(super) fn dequantize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     })
 }
 
-pub(super) fn dynamic(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn dynamic(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let all: Vec<i64> = (0..b.rank(x) as i64).collect();
     let zero = b.scalar(DType::F32, 0.0);
@@ -164,7 +164,7 @@ fn centred(b: &mut Builder<'_>, x: ValueId, zero: Option<ValueId>, axis: i64) ->
     b.difference(wide, zero)
 }
 
-pub(super) fn matmul_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn matmul_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (a, d) = (
         centred(b, c.input(0)?, c.optional(2)?, -2)?,
         centred(b, c.input(1)?, c.optional(3)?, -1)?,
@@ -173,7 +173,7 @@ pub(super) fn matmul_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     one(b.cast(product, DType::I32)?)
 }
 
-pub(super) fn conv_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn conv_integer(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, w) =
         (centred(b, c.input(0)?, c.optional(2)?, 1)?, centred(b, c.input(1)?, c.optional(3)?, 0)?);
     let operator = Operator::Conv {
@@ -206,7 +206,7 @@ fn requantized(
     b.cast(limited, to)
 }
 
-pub(super) fn qlinear_matmul(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn qlinear_matmul(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let a = centred(b, c.input(0)?, Some(c.input(2)?), -2)?;
     let d = centred(b, c.input(3)?, Some(c.input(5)?), -1)?;
     let product = b.matmul(a, d)?;
@@ -218,7 +218,7 @@ pub(super) fn qlinear_matmul(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     one(requantized(b, product, [scales[0], scales[1], scales[2]], zero)?)
 }
 
-pub(super) fn qlinear_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn qlinear_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = centred(b, c.input(0)?, Some(c.input(2)?), 1)?;
     let w = centred(b, c.input(3)?, Some(c.input(5)?), 0)?;
     let bias = c.optional(8)?.map(|bias| b.cast(bias, DType::F64)).transpose()?;

@@ -3,7 +3,7 @@
 use pto_operators::{Activation, Binary, DType, Operator, Unary, ValueId};
 
 use super::builder::{Builder, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 
 /// Which layer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ struct Layer {
 }
 
 /// The tensors of one direction.
-struct Direction {
+struct RecurrentDirection {
     w: ValueId,
     r: ValueId,
     input_bias: Option<ValueId>,
@@ -53,7 +53,7 @@ struct Direction {
     activations: Vec<(String, Option<f64>, Option<f64>)>,
 }
 
-pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<Slot>> {
+pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<NodeValue>> {
     let is_batch_first = c.version >= 14 && c.flag("layout", false)?;
     let mut x = c.input(0)?;
     if b.rank(x) != 3 {
@@ -123,7 +123,7 @@ pub(super) fn layer(b: &mut Builder<'_>, c: &Call<'_>, kind: Kind) -> Step<Vec<S
         let (Some(w), Some(r)) = (w, r) else { return stop("weights are missing") };
         let bias = of_direction(b, 3)?;
         let rows = kind.gates() * hidden;
-        let tensors = Direction {
+        let tensors = RecurrentDirection {
             w: b.transpose(w, &[1, 0])?,
             r: b.transpose(r, &[1, 0])?,
             input_bias: bias.map(|bias| b.part(bias, 0, 0, rows)).transpose()?,
@@ -217,7 +217,7 @@ fn activate(
 fn run(
     b: &mut Builder<'_>,
     layer: &Layer,
-    of: &Direction,
+    of: &RecurrentDirection,
     mut x: ValueId,
     (mut h, mut cell): (ValueId, ValueId),
     reversed: bool,
@@ -281,7 +281,7 @@ fn clipped(b: &mut Builder<'_>, layer: &Layer, x: ValueId) -> Step<ValueId> {
 /// The product of the state with some rows of the weights, and its bias.
 fn recurrent(
     b: &mut Builder<'_>,
-    of: &Direction,
+    of: &RecurrentDirection,
     h: ValueId,
     from: usize,
     to: usize,
@@ -300,7 +300,7 @@ fn recurrent(
 fn simple(
     b: &mut Builder<'_>,
     layer: &Layer,
-    of: &Direction,
+    of: &RecurrentDirection,
     row: ValueId,
     h: ValueId,
 ) -> Step<ValueId> {
@@ -313,7 +313,7 @@ fn simple(
 fn gru(
     b: &mut Builder<'_>,
     layer: &Layer,
-    of: &Direction,
+    of: &RecurrentDirection,
     row: ValueId,
     h: ValueId,
 ) -> Step<ValueId> {
@@ -344,7 +344,7 @@ fn gru(
 fn lstm(
     b: &mut Builder<'_>,
     layer: &Layer,
-    of: &Direction,
+    of: &RecurrentDirection,
     row: ValueId,
     (h, cell): (ValueId, ValueId),
 ) -> Step<(ValueId, ValueId)> {

@@ -3,7 +3,7 @@
 use pto_operators::{DType, Operator, Reduction, Unary, ValueId};
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 
 /// A reduction; from version `from` on its axes are an input.
 pub(super) fn reduce(
@@ -11,7 +11,7 @@ pub(super) fn reduce(
     c: &Call<'_>,
     reduction: Reduction,
     from: i64,
-) -> Step<Vec<Slot>> {
+) -> Step<Vec<NodeValue>> {
     let keep_dims = c.flag("keepdims", true)?;
     let x = c.input(0)?;
     let (axes, is_noop) = if c.version < from {
@@ -31,7 +31,7 @@ pub(super) fn reduce(
     one(b.add(Operator::Reduce { reduction, axes, keep_dims }, &[x])?)
 }
 
-pub(super) fn arg_reduce(b: &mut Builder<'_>, c: &Call<'_>, largest: bool) -> Step<Vec<Slot>> {
+pub(super) fn arg_reduce(b: &mut Builder<'_>, c: &Call<'_>, largest: bool) -> Step<Vec<NodeValue>> {
     let operator = Operator::ArgReduce {
         largest,
         axis: c.int("axis", 0)?,
@@ -41,7 +41,11 @@ pub(super) fn arg_reduce(b: &mut Builder<'_>, c: &Call<'_>, largest: bool) -> St
     one(b.add(operator, &[c.input(0)?])?)
 }
 
-pub(super) fn cumulative(b: &mut Builder<'_>, c: &Call<'_>, is_product: bool) -> Step<Vec<Slot>> {
+pub(super) fn cumulative(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    is_product: bool,
+) -> Step<Vec<NodeValue>> {
     let (exclusive, reverse) = (c.flag("exclusive", false)?, c.flag("reverse", false)?);
     let axis = b.int(c.input(1)?, "input 1 (axis)")?;
     let operator = if is_product {
@@ -52,7 +56,7 @@ pub(super) fn cumulative(b: &mut Builder<'_>, c: &Call<'_>, is_product: bool) ->
     one(b.add(operator, &[c.input(0)?])?)
 }
 
-pub(super) fn top_k(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn top_k(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axis = c.int("axis", -1)?;
     let k = if c.version < 10 { c.required_int("k")? } else { b.int(c.input(1)?, "input 1 (K)")? };
     let k = usize::try_from(k).or_else(|_| stop(format!("K is {k}, and has to be 0 or more")))?;
@@ -70,7 +74,7 @@ pub(super) fn softmax(
     b: &mut Builder<'_>,
     c: &Call<'_>,
     make: fn(i64) -> Operator,
-) -> Step<Vec<Slot>> {
+) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     if c.version >= 13 {
         let axis = c.int("axis", -1)?;
@@ -102,7 +106,7 @@ pub(super) fn plain_softmax(b: &mut Builder<'_>, x: ValueId, axis: i64) -> Step<
 }
 
 /// A sum of products over letters, by products of matrices or broadcast ones.
-pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn einsum(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let Some(equation) = c.optional_text("equation")? else {
         return stop("attribute equation is missing");
     };
@@ -348,7 +352,7 @@ fn contracted(
 }
 
 /// Ones at the indices, zeros elsewhere: of values `off` and `on`.
-pub(super) fn one_hot(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn one_hot(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axis = c.int("axis", -1)?;
     let depth = b.double(c.input(1)?, "input 1 (depth)")?;
     if !(0.0..=1e15).contains(&depth) {

@@ -3,10 +3,10 @@
 use pto_operators::{DType, DepthOrder, Operator, ScatterReduction, Tensor, TensorType, ValueId};
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, Stop, stop};
+use super::call::{Call, NodeValue, Step, Stop, stop};
 use crate::tensor::tensor_of;
 
-pub(super) fn reshape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn reshape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["consumed_inputs"]);
     let x = c.input(0)?;
     let shape = if c.version < 5 {
@@ -29,21 +29,21 @@ fn axes(b: &Builder<'_>, c: &Call<'_>) -> Step<Option<Vec<i64>>> {
     }
 }
 
-pub(super) fn squeeze(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn squeeze(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axes = axes(b, c)?;
     one(b.add(Operator::Squeeze { axes }, &[c.input(0)?])?)
 }
 
-pub(super) fn unsqueeze(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn unsqueeze(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let Some(axes) = axes(b, c)? else { return stop("axes are missing") };
     one(b.add(Operator::Unsqueeze { axes }, &[c.input(0)?])?)
 }
 
-pub(super) fn flatten(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn flatten(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     one(b.add(Operator::Flatten { axis: c.int("axis", 1)? }, &[c.input(0)?])?)
 }
 
-pub(super) fn transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let permutation = match c.ints("perm")? {
         Some(_) => Some(c.counts("perm")?),
         None => None,
@@ -51,7 +51,7 @@ pub(super) fn transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::Transpose { permutation }, &[c.input(0)?])?)
 }
 
-pub(super) fn slice(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn slice(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let operator = if c.version < 10 {
         let (Some(starts), Some(ends)) = (c.ints("starts")?, c.ints("ends")?) else {
@@ -71,12 +71,12 @@ pub(super) fn slice(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(operator, &[x])?)
 }
 
-pub(super) fn concat(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn concat(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axis = if c.version < 4 { c.int("axis", 1)? } else { c.required_int("axis")? };
     one(b.add(Operator::Concat { axis }, &c.all()?)?)
 }
 
-pub(super) fn split(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn split(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let axis = c.int("axis", 0)?;
     let extent = b.shape(x)[b.axis(axis, b.rank(x))?];
@@ -114,12 +114,12 @@ pub(super) fn split(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     several(b.add_all(Operator::Split { axis, sizes }, &[Some(x)])?)
 }
 
-pub(super) fn expand(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn expand(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let shape = b.ints(c.input(1)?, "input 1 (shape)")?;
     one(b.add(Operator::Expand { shape }, &[c.input(0)?])?)
 }
 
-pub(super) fn tile(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn tile(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     if c.version < 6 {
         return stop("versions before 6 repeat otherwise, and are not supported");
     }
@@ -127,17 +127,17 @@ pub(super) fn tile(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::Tile { repeats }, &[c.input(0)?])?)
 }
 
-pub(super) fn gather(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn gather(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axis = c.int("axis", 0)?;
     one(b.add(Operator::Gather { axis }, &[c.input(0)?, c.input(1)?])?)
 }
 
-pub(super) fn gather_elements(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn gather_elements(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axis = c.int("axis", 0)?;
     one(b.add(Operator::GatherElements { axis }, &[c.input(0)?, c.input(1)?])?)
 }
 
-pub(super) fn gather_nd(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn gather_nd(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let batch_dims = c.count("batch_dims", 0)?;
     one(b.add(Operator::GatherNd { batch_dims }, &[c.input(0)?, c.input(1)?])?)
 }
@@ -158,7 +158,7 @@ fn scatter_reduction(c: &Call<'_>, from: i64) -> Step<ScatterReduction> {
     }
 }
 
-pub(super) fn scatter_elements(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn scatter_elements(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (axis, reduction) = (c.int("axis", 0)?, scatter_reduction(c, 16)?);
     one(b.add(
         Operator::ScatterElements { axis, reduction },
@@ -166,12 +166,12 @@ pub(super) fn scatter_elements(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Sl
     )?)
 }
 
-pub(super) fn scatter_nd(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn scatter_nd(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let reduction = scatter_reduction(c, 16)?;
     one(b.add(Operator::ScatterNd { reduction }, &[c.input(0)?, c.input(1)?, c.input(2)?])?)
 }
 
-pub(super) fn space_to_depth(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn space_to_depth(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let block = c.count("blocksize", 0)?;
     if c.version >= 27 && c.text("mode", "DCR")? == "CRD" {
         let x = c.input(0)?;
@@ -188,7 +188,7 @@ pub(super) fn space_to_depth(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     one(b.add(Operator::SpaceToDepth { block }, &[c.input(0)?])?)
 }
 
-pub(super) fn depth_to_space(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn depth_to_space(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let block = c.count("blocksize", 0)?;
     let order = match c.text("mode", "DCR")?.as_str() {
         "DCR" => DepthOrder::Dcr,
@@ -198,7 +198,7 @@ pub(super) fn depth_to_space(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     one(b.add(Operator::DepthToSpace { block, order }, &[c.input(0)?])?)
 }
 
-pub(super) fn range(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn range(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["stash_type"]);
     let names = ["input 0 (start)", "input 1 (limit)", "input 2 (delta)"];
     let mut inputs = Vec::new();
@@ -211,7 +211,7 @@ pub(super) fn range(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::Range, &inputs)?)
 }
 
-pub(super) fn constant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn constant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     if let Some(proto) = c.tensor("value")? {
         let tensor = tensor_of(proto, b.model.folder.as_deref()).or_else(stop)?;
         return one(b.constant(tensor));
@@ -234,7 +234,7 @@ pub(super) fn constant(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.constant(tensor))
 }
 
-pub(super) fn constant_of_shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn constant_of_shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let shape = b.ints(c.input(0)?, "input 0 (shape)")?;
     let extent = |extent: &i64| {
         usize::try_from(*extent)
@@ -252,23 +252,23 @@ pub(super) fn constant_of_shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<S
     one(b.add(Operator::Fill { shape }, &[value])?)
 }
 
-pub(super) fn shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn shape(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (start, end) =
         if c.version < 15 { (0, None) } else { (c.int("start", 0)?, c.optional_int("end")?) };
     one(b.add(Operator::Shape { start, end }, &[c.input(0)?])?)
 }
 
-pub(super) fn size(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn size(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     one(b.add(Operator::Size, &[c.input(0)?])?)
 }
 
-pub(super) fn non_zero(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn non_zero(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let tensor = b.known(c.input(0)?, "input 0")?;
     let x = b.constant(tensor);
     one(b.add(Operator::NonZero, &[x])?)
 }
 
-pub(super) fn compress(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn compress(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let axis = c.optional_int("axis")?;
     let condition = b.ints(c.input(1)?, "input 1 (condition)")?;
     let mut x = c.input(0)?;
@@ -293,7 +293,7 @@ pub(super) fn compress(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::Gather { axis }, &[x, chosen])?)
 }
 
-pub(super) fn reverse_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn reverse_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let operator = Operator::ReverseSequence {
         batch_axis: c.count("batch_axis", 1)?,
         time_axis: c.count("time_axis", 0)?,
@@ -302,7 +302,7 @@ pub(super) fn reverse_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Sl
 }
 
 /// Cut or filled with zeros around the centre, to these extents.
-pub(super) fn center_crop_pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn center_crop_pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let mut x = c.input(0)?;
     let sizes = b.ints(c.input(1)?, "input 1 (shape)")?;
     let rank = b.rank(x);
@@ -336,7 +336,7 @@ pub(super) fn center_crop_pad(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slo
 }
 
 /// The different elements of a tensor that is known; the outputs depend on its values.
-pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let tensor = b.known(c.input(0)?, "input 0")?;
     let is_sorted = c.flag("sorted", true)?;
     let axis = c.optional_int("axis")?;
@@ -411,7 +411,7 @@ pub(super) fn unique(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 }
 
 /// Elements of a cache that new ones replace, at a position for each batch.
-pub(super) fn tensor_scatter(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn tensor_scatter(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (cache, update) = (c.input(0)?, c.input(1)?);
     let axis = b.axis(c.int("axis", -2)?, b.rank(cache))?;
     let is_circular = match c.text("mode", "linear")?.as_str() {

@@ -5,11 +5,15 @@ use std::f64::consts::PI;
 use pto_operators::{Activation, DType, Epilogue, Operator, Padding, Unary, ValueId, Window};
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 use crate::tensor::dtype_of;
 
 /// A window of so many elements; `of` gives the element at a phase from 0 to 2 pi.
-pub(super) fn window(b: &mut Builder<'_>, c: &Call<'_>, of: fn(f64) -> f64) -> Step<Vec<Slot>> {
+pub(super) fn window(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    of: fn(f64) -> f64,
+) -> Step<Vec<NodeValue>> {
     let size = b.int(c.input(0)?, "input 0 (size)")?;
     let size = usize::try_from(size)
         .or_else(|_| stop(format!("size is {size}, and has to be 0 or more")))?;
@@ -24,7 +28,7 @@ pub(super) fn window(b: &mut Builder<'_>, c: &Call<'_>, of: fn(f64) -> f64) -> S
     one(b.numbers(dtype, &[size], &values)?)
 }
 
-pub(super) fn swiglu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn swiglu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, gate) = (c.input(0)?, c.input(1)?);
     if b.ty(x) != b.ty(gate) {
         return stop("both inputs have to have the same type and extents");
@@ -33,7 +37,7 @@ pub(super) fn swiglu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.product(swish, gate)?)
 }
 
-pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let rank = b.rank(x);
     let axis = if c.version >= 20 {
@@ -114,7 +118,7 @@ pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.concat(&columns, rank - 1)?)
 }
 
-pub(super) fn causal_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn causal_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, weights) = (c.input(0)?, c.input(1)?);
     let (x_shape, w_shape) = (b.shape(x), b.shape(weights));
     let ([batch, channels, _], [_, _, kernel]) = (&x_shape[..], &w_shape[..]) else {
@@ -158,7 +162,7 @@ fn heads_of(b: &mut Builder<'_>, x: ValueId, heads: usize) -> Step<ValueId> {
     b.transpose(x, &[0, 2, 1, 3])
 }
 
-pub(super) fn linear_attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn linear_attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     c.ignore(&["chunk_size"]);
     let (q_heads, heads) = (c.count("q_num_heads", 0)?, c.count("kv_num_heads", 0)?);
     if heads == 0 || q_heads % heads != 0 {
@@ -240,7 +244,7 @@ pub(super) fn linear_attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Sl
 }
 
 /// Patches are added into an image: a transposed convolution that moves each element of a patch to its own pixel.
-pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let image = b.ints(c.input(1)?, "input 1 (image_shape)")?;
     let block = b.ints(c.input(2)?, "input 2 (block_shape)")?;
@@ -305,7 +309,7 @@ pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.reshape(y, &[vec![batch, channels], image].concat())?)
 }
 
-pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, indices) = (c.input(0)?, c.input(1)?);
     let shape = b.shape(x);
     let kernel = c.counts("kernel_shape")?;

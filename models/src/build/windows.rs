@@ -6,7 +6,7 @@ use pto_operators::{
 };
 
 use super::builder::{Builder, one, several};
-use super::call::{Call, Slot, Step, stop};
+use super::call::{Call, NodeValue, Step, stop};
 
 /// The window that attributes describe.
 pub(super) fn window(c: &Call<'_>, dilations: bool) -> Step<Window> {
@@ -30,7 +30,7 @@ pub(super) fn window(c: &Call<'_>, dilations: bool) -> Step<Window> {
     })
 }
 
-pub(super) fn conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let operator = Operator::Conv {
         window: window(c, true)?,
         groups: c.count("group", 1)?,
@@ -39,7 +39,7 @@ pub(super) fn conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add_with(operator, &[Some(c.input(0)?), Some(c.input(1)?), c.optional(2)?])?)
 }
 
-pub(super) fn conv_transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn conv_transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let operator = Operator::ConvTranspose {
         window: window(c, true)?,
         groups: c.count("group", 1)?,
@@ -50,7 +50,7 @@ pub(super) fn conv_transpose(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot
     one(b.add_with(operator, &[Some(c.input(0)?), Some(c.input(1)?), c.optional(2)?])?)
 }
 
-pub(super) fn max_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn max_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let column_major = c.version >= 8 && c.flag("storage_order", false)?;
     let (window, ceil_mode) =
         (window(c, c.version >= 10)?, c.version >= 10 && c.flag("ceil_mode", false)?);
@@ -58,7 +58,7 @@ pub(super) fn max_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     several(b.add_all(operator, &[Some(c.input(0)?)])?)
 }
 
-pub(super) fn average_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn average_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let count_padding = c.version >= 7 && c.flag("count_include_pad", false)?;
     let (window, ceil_mode) =
         (window(c, c.version >= 19)?, c.version >= 10 && c.flag("ceil_mode", false)?);
@@ -67,7 +67,7 @@ pub(super) fn average_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>>
     one(b.add(operator, &[c.input(0)?])?)
 }
 
-pub(super) fn lp_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn lp_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     if c.version < 2 {
         return stop("version 1 has a power that is no whole number, and is not supported");
     }
@@ -77,11 +77,15 @@ pub(super) fn lp_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     one(b.add(Operator::Pool { pooling: Pooling::Lp { p }, window, ceil_mode }, &[c.input(0)?])?)
 }
 
-pub(super) fn global_pool(b: &mut Builder<'_>, c: &Call<'_>, pooling: Pooling) -> Step<Vec<Slot>> {
+pub(super) fn global_pool(
+    b: &mut Builder<'_>,
+    c: &Call<'_>,
+    pooling: Pooling,
+) -> Step<Vec<NodeValue>> {
     one(b.add(Operator::GlobalPool { pooling }, &[c.input(0)?])?)
 }
 
-pub(super) fn global_lp_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn global_lp_pool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let p = c.count("p", 2)?;
     one(b.add(Operator::GlobalPool { pooling: Pooling::Lp { p } }, &[c.input(0)?])?)
 }
@@ -107,7 +111,7 @@ fn interpolation(mode: &str, a: f64, nearest: NearestMode) -> Step<Interpolation
     }
 }
 
-pub(super) fn upsample(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn upsample(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let mode = interpolation(&c.text("mode", "nearest")?, -0.75, NearestMode::Floor)?;
     let scales = if c.version < 9 {
         match c.floats("scales")? {
@@ -134,7 +138,7 @@ const fn simple(interpolation: Interpolation, scales: Vec<f64>) -> Resize {
     }
 }
 
-pub(super) fn resize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+pub(super) fn resize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let x = c.input(0)?;
     let mode = c.text("mode", "nearest")?;
     if c.version < 11 {

@@ -59,13 +59,13 @@ pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<u
 }
 
 /// The inputs of an operator, under examination.
-pub(crate) struct Check<'c> {
+pub(crate) struct OperatorCheck<'c> {
     pub(crate) operator: &'static str,
     pub(crate) names: &'static [&'static str],
     pub(crate) inputs: &'c [Option<Input<'c>>],
 }
 
-impl<'c> Check<'c> {
+impl<'c> OperatorCheck<'c> {
     pub(crate) fn refuse(&self, rule: String) -> OperatorError {
         OperatorError { operator: self.operator, argument: Argument::Operator, rule }
     }

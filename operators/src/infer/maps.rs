@@ -1,6 +1,6 @@
 //! Operators that put elements elsewhere.
 
-use super::check::{Check, broadcast, reduced};
+use super::check::{OperatorCheck, broadcast, reduced};
 use crate::dtype::DType;
 use crate::error::OperatorError;
 use crate::operator::{Operator, PadMode};
@@ -8,7 +8,7 @@ use crate::tensor::{TensorType, elements};
 
 pub(super) fn infer(
     operator: &Operator,
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
 ) -> Result<Vec<TensorType>, OperatorError> {
     let first = || check.input(0);
     let with = |shape: Vec<usize>| Ok(vec![TensorType { dtype: first()?.dtype, shape }]);
@@ -301,7 +301,7 @@ pub(super) fn infer(
     }
 }
 
-impl Check<'_> {
+impl OperatorCheck<'_> {
     /// The order of dimensions.
     pub(crate) fn permutation(
         &self,
@@ -323,7 +323,7 @@ impl Check<'_> {
 
 /// The extents of a reshaped input.
 pub(crate) fn reshape(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     shape: &[i64],
     allow_zero: bool,
 ) -> Result<Vec<usize>, OperatorError> {
@@ -375,7 +375,7 @@ pub(crate) struct SliceRange {
 
 /// What a slice takes of each dimension.
 pub(crate) fn slice_ranges(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     starts: &[i64],
     ends: &[i64],
     (axes, steps): (Option<&[i64]>, Option<&[i64]>),
@@ -427,7 +427,7 @@ fn slice_range(extent: usize, start: i64, end: i64, step: i64) -> SliceRange {
 
 /// Beginning and end of the padding of each dimension.
 pub(crate) fn pad_ranges(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     pads: &[i64],
     axes: Option<&[i64]>,
 ) -> Result<Vec<(i64, i64)>, OperatorError> {
@@ -446,7 +446,7 @@ pub(crate) fn pad_ranges(
     Ok(ranges)
 }
 
-fn concat(check: &Check<'_>, axis: i64) -> Result<Vec<TensorType>, OperatorError> {
+fn concat(check: &OperatorCheck<'_>, axis: i64) -> Result<Vec<TensorType>, OperatorError> {
     let first = check.input(0)?;
     let axis = check.axis("axis", axis, first.rank())?;
     let mut shape = first.shape.clone();
@@ -468,7 +468,7 @@ fn concat(check: &Check<'_>, axis: i64) -> Result<Vec<TensorType>, OperatorError
 }
 
 fn elements_fit(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     x: &TensorType,
     indices: &TensorType,
     axis: usize,
@@ -484,7 +484,7 @@ fn elements_fit(
 
 /// How many dimensions a tuple of indices names.
 fn tuple_depth(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     x: &TensorType,
     indices: &TensorType,
     batch_dims: usize,
@@ -504,7 +504,7 @@ fn tuple_depth(
 }
 
 fn scatter_type(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     x: &TensorType,
     reduction: crate::operator::ScatterReduction,
 ) -> Result<(), OperatorError> {
@@ -515,7 +515,7 @@ fn scatter_type(
     Ok(())
 }
 
-fn image(check: &Check<'_>, block: usize) -> Result<[usize; 4], OperatorError> {
+fn image(check: &OperatorCheck<'_>, block: usize) -> Result<[usize; 4], OperatorError> {
     let x = check.input(0)?;
     if block == 0 || block > 1 << 16 {
         return Err(check.attribute("block", format!("is {block}; use 1 to 65536")));
@@ -524,7 +524,7 @@ fn image(check: &Check<'_>, block: usize) -> Result<[usize; 4], OperatorError> {
         .map_err(|_| check.wrong(0, format!("is {x}; give batch, channels, height, width")))
 }
 
-fn range_count(check: &Check<'_>) -> Result<usize, OperatorError> {
+fn range_count(check: &OperatorCheck<'_>) -> Result<usize, OperatorError> {
     let known: Vec<_> = (0..3).map(|at| check.known(at)).collect::<Result<_, _>>()?;
     let dtype = known[0].dtype();
     let zero = || check.wrong(2, "is 0; use another step".to_owned());

@@ -6,8 +6,8 @@ mod normal;
 mod products;
 mod windows;
 
-pub(crate) use check::{Check, reduced, strides_of};
 pub use check::{Input, broadcast};
+pub(crate) use check::{OperatorCheck, reduced, strides_of};
 pub(crate) use maps::{pad_ranges, shape_range, slice_ranges};
 pub(crate) use windows::{Geometry, ResizeAxis, conv, conv_transpose, pool, resize_axes};
 
@@ -28,7 +28,7 @@ impl Operator {
     /// An input is missing, or there are too many; a type, an extent or an attribute does not fit, which the error says.
     pub fn infer(&self, inputs: &[Option<Input<'_>>]) -> Result<Vec<TensorType>, OperatorError> {
         let (names, required) = self.signature();
-        let check = Check { operator: self.name(), names, inputs };
+        let check = OperatorCheck { operator: self.name(), names, inputs };
         check.count(required, self.takes_more())?;
         let types = infer(self, &check)?;
         for ty in &types {
@@ -81,7 +81,7 @@ impl Operator {
     }
 }
 
-fn infer(operator: &Operator, check: &Check<'_>) -> Result<Vec<TensorType>, OperatorError> {
+fn infer(operator: &Operator, check: &OperatorCheck<'_>) -> Result<Vec<TensorType>, OperatorError> {
     let one = |ty: TensorType| Ok(vec![ty]);
     match operator {
         Operator::Fused { steps } => one(fused_type(steps, check)?),
@@ -231,7 +231,7 @@ fn infer(operator: &Operator, check: &Check<'_>) -> Result<Vec<TensorType>, Oper
 }
 
 /// The type of the last step.
-fn fused_type(steps: &[Step], check: &Check<'_>) -> Result<TensorType, OperatorError> {
+fn fused_type(steps: &[Step], check: &OperatorCheck<'_>) -> Result<TensorType, OperatorError> {
     let mut known: Vec<_> =
         check.inputs.iter().map(|input| input.map(|input| input.ty.clone())).collect();
     for (at, step) in steps.iter().enumerate() {
@@ -262,7 +262,7 @@ fn fused_type(steps: &[Step], check: &Check<'_>) -> Result<TensorType, OperatorE
     }
 }
 
-fn unary_type(unary: Unary, check: &Check<'_>) -> Result<TensorType, OperatorError> {
+fn unary_type(unary: Unary, check: &OperatorCheck<'_>) -> Result<TensorType, OperatorError> {
     Ok(match unary {
         Unary::Identity => check.input(0)?.clone(),
         Unary::Abs | Unary::Neg | Unary::Sign | Unary::Square | Unary::Relu => {
@@ -278,7 +278,7 @@ fn unary_type(unary: Unary, check: &Check<'_>) -> Result<TensorType, OperatorErr
 
 fn activation_type(
     activation: &Activation,
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
 ) -> Result<TensorType, OperatorError> {
     Ok(match activation {
         Activation::IsInf { .. } => {
@@ -289,7 +289,7 @@ fn activation_type(
     })
 }
 
-fn binary_type(binary: Binary, check: &Check<'_>) -> Result<TensorType, OperatorError> {
+fn binary_type(binary: Binary, check: &OperatorCheck<'_>) -> Result<TensorType, OperatorError> {
     let (a, b) = match binary {
         Binary::And | Binary::Or | Binary::Xor => {
             (check.typed(0, DType::Bool)?, check.typed(1, DType::Bool)?)

@@ -1,13 +1,13 @@
 //! Normalisations.
 
-use super::check::{Check, broadcast};
+use super::check::{OperatorCheck, broadcast};
 use crate::error::OperatorError;
 use crate::operator::Operator;
 use crate::tensor::TensorType;
 
 pub(super) fn infer(
     operator: &Operator,
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
 ) -> Result<Vec<TensorType>, OperatorError> {
     let x = check.float(0)?;
     let channels = || {

@@ -1,13 +1,16 @@
 //! Products of matrices.
 
-use super::check::{Check, broadcast};
+use super::check::{OperatorCheck, broadcast};
 use crate::dtype::DType;
 use crate::error::OperatorError;
 use crate::operator::{Activation, Epilogue, Unary};
 use crate::tensor::TensorType;
 
 /// Whether the function behind a product gives the type of its operand.
-pub(super) fn check_epilogue(check: &Check<'_>, epilogue: &Epilogue) -> Result<(), OperatorError> {
+pub(super) fn check_epilogue(
+    check: &OperatorCheck<'_>,
+    epilogue: &Epilogue,
+) -> Result<(), OperatorError> {
     let is_other = match epilogue {
         Epilogue::None => false,
         Epilogue::Unary(unary) => matches!(unary, Unary::IsNaN | Unary::Not | Unary::BitwiseNot),
@@ -25,7 +28,10 @@ pub(super) fn check_epilogue(check: &Check<'_>, epilogue: &Epilogue) -> Result<(
     Ok(())
 }
 
-pub(super) fn matmul(check: &Check<'_>, epilogue: &Epilogue) -> Result<TensorType, OperatorError> {
+pub(super) fn matmul(
+    check: &OperatorCheck<'_>,
+    epilogue: &Epilogue,
+) -> Result<TensorType, OperatorError> {
     check_epilogue(check, epilogue)?;
     let a = check.number(0)?;
     let b = check.typed(1, a.dtype)?;
@@ -59,7 +65,12 @@ pub(super) fn matmul(check: &Check<'_>, epilogue: &Epilogue) -> Result<TensorTyp
 }
 
 /// An optional input that is added to a result of this shape.
-fn added(check: &Check<'_>, at: usize, shape: &[usize], dtype: DType) -> Result<(), OperatorError> {
+fn added(
+    check: &OperatorCheck<'_>,
+    at: usize,
+    shape: &[usize],
+    dtype: DType,
+) -> Result<(), OperatorError> {
     if check.optional(at).is_none() {
         return Ok(());
     }
@@ -71,7 +82,7 @@ fn added(check: &Check<'_>, at: usize, shape: &[usize], dtype: DType) -> Result<
 }
 
 pub(super) fn gemm(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     transposed: [bool; 2],
     epilogue: &Epilogue,
 ) -> Result<TensorType, OperatorError> {
@@ -96,7 +107,7 @@ pub(super) fn gemm(
     Ok(TensorType::new(a.dtype, &[m, n]))
 }
 
-pub(super) fn attention(check: &Check<'_>) -> Result<TensorType, OperatorError> {
+pub(super) fn attention(check: &OperatorCheck<'_>) -> Result<TensorType, OperatorError> {
     let q = check.float(0)?;
     let (k, v) = (check.typed(1, q.dtype)?, check.typed(2, q.dtype)?);
     let rank = q.rank();

@@ -1,6 +1,6 @@
 //! Windows over spatial dimensions: convolutions, pooling; and the sizes of `Resize`.
 
-use super::check::Check;
+use super::check::OperatorCheck;
 use crate::dtype::DType;
 use crate::error::OperatorError;
 use crate::operator::{AspectPolicy, Coordinates, Padding, Pooling, Resize, ResizeTarget, Window};
@@ -30,7 +30,11 @@ const MOST: usize = 1 << 30;
 /// Kernel, strides, dilations.
 type Sides = (Vec<usize>, Vec<usize>, Vec<usize>);
 
-fn sides(check: &Check<'_>, window: &Window, kernel: &[usize]) -> Result<Sides, OperatorError> {
+fn sides(
+    check: &OperatorCheck<'_>,
+    window: &Window,
+    kernel: &[usize],
+) -> Result<Sides, OperatorError> {
     let rank = kernel.len();
     let numbers = |name: &'static str, given: &[usize]| match given {
         [] => Ok(vec![1; rank]),
@@ -54,7 +58,7 @@ fn sides(check: &Check<'_>, window: &Window, kernel: &[usize]) -> Result<Sides, 
 }
 
 fn explicit(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     pads: &[i64],
     rank: usize,
 ) -> Result<(Vec<i64>, Vec<i64>), OperatorError> {
@@ -83,7 +87,7 @@ fn signed(number: usize) -> i64 {
 
 /// The geometry of a window over an input; `ceil`: the number of windows is rounded up.
 fn over(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     (window, kernel): (&Window, &[usize]),
     input: &[usize],
     ceil: bool,
@@ -143,7 +147,7 @@ fn over(
 }
 
 /// x, with batch, channels and one to three spatial dimensions.
-fn spatial_input<'c>(check: &Check<'c>) -> Result<&'c TensorType, OperatorError> {
+fn spatial_input<'c>(check: &OperatorCheck<'c>) -> Result<&'c TensorType, OperatorError> {
     let x = check.float(0)?;
     if (3..=5).contains(&x.rank()) {
         Ok(x)
@@ -155,7 +159,7 @@ fn spatial_input<'c>(check: &Check<'c>) -> Result<&'c TensorType, OperatorError>
 
 /// Weights and bias of a convolution: the kernel's extents.
 fn weights<'c>(
-    check: &Check<'c>,
+    check: &OperatorCheck<'c>,
     x: &TensorType,
     (window, groups): (&Window, usize),
 ) -> Result<&'c TensorType, OperatorError> {
@@ -188,12 +192,12 @@ fn weights<'c>(
     Ok(weights)
 }
 
-fn bias(check: &Check<'_>, x: &TensorType, channels: usize) -> Result<(), OperatorError> {
+fn bias(check: &OperatorCheck<'_>, x: &TensorType, channels: usize) -> Result<(), OperatorError> {
     if check.optional(2).is_some() { check.vector_of(2, x.dtype, channels) } else { Ok(()) }
 }
 
 pub(crate) fn conv(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     window: &Window,
     groups: usize,
 ) -> Result<Geometry, OperatorError> {
@@ -210,7 +214,7 @@ pub(crate) fn conv(
 }
 
 pub(crate) fn conv_transpose(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     window: &Window,
     groups: usize,
     (output_padding, output_shape): (&[usize], &[usize]),
@@ -303,7 +307,7 @@ pub(crate) fn conv_transpose(
 }
 
 pub(crate) fn pool(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     window: &Window,
     ceil_mode: bool,
 ) -> Result<Geometry, OperatorError> {
@@ -327,7 +331,7 @@ pub(crate) fn pool(
 }
 
 pub(super) fn pool_types(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     pooling: &Pooling,
     window: &Window,
     ceil_mode: bool,
@@ -355,7 +359,7 @@ pub(crate) struct ResizeAxis {
 }
 
 pub(crate) fn resize_axes(
-    check: &Check<'_>,
+    check: &OperatorCheck<'_>,
     resize: &Resize,
 ) -> Result<Vec<ResizeAxis>, OperatorError> {
     let x = check.number(0)?;

@@ -6,13 +6,13 @@ use crate::operator::Operator;
 
 /// Elements in front of the axis, along it, and behind it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lines {
+pub(crate) struct AxisLayout {
     pub(crate) outer: usize,
     pub(crate) extent: usize,
     pub(crate) inner: usize,
 }
 
-impl Lines {
+impl AxisLayout {
     pub(crate) fn of(shape: &[usize], axis: usize) -> Self {
         Self {
             outer: shape[..axis].iter().product(),
@@ -37,12 +37,12 @@ pub(crate) fn key<T: Element>(x: T) -> i128 {
 
 /// From lines of elements to lines of elements of the same type, which are as long.
 fn lines<T: Element>(
-    (input, lines): (&In<'_>, Lines),
+    (input, lines): (&In<'_>, AxisLayout),
     units: (usize, usize),
     output: &mut Out<'_>,
     mut line: impl FnMut(&mut [T]),
 ) {
-    let Lines { extent, inner, .. } = lines;
+    let AxisLayout { extent, inner, .. } = lines;
     let values = input.elements::<T>();
     let size = extent * inner;
     let to = output.elements::<T>(units.0 * size, units.1 * size);
@@ -70,7 +70,7 @@ fn lines<T: Element>(
 pub(crate) fn same_length(
     operator: &Operator,
     input: &In<'_>,
-    of: Lines,
+    of: AxisLayout,
     units: (usize, usize),
     output: &mut Out<'_>,
 ) {
@@ -152,7 +152,7 @@ fn scan<T: Element>(line: &mut [T], (exclusive, reverse): (bool, bool), is_produ
 /// The position of the largest or smallest element.
 pub(crate) fn arg_reduce(
     input: &In<'_>,
-    of: Lines,
+    of: AxisLayout,
     (largest, last): (bool, bool),
     units: (usize, usize),
     output: &mut Out<'_>,
@@ -182,7 +182,7 @@ pub(crate) fn arg_reduce(
 
 /// The first `k` elements in order, and their positions.
 pub(crate) fn top(
-    (input, of): (&In<'_>, Lines),
+    (input, of): (&In<'_>, AxisLayout),
     (k, descending): (usize, bool),
     units: (usize, usize),
     outputs: &mut [Out<'_>],
@@ -191,12 +191,12 @@ pub(crate) fn top(
 }
 
 fn top_typed<T: Element>(
-    (values, of): (&[T], Lines),
+    (values, of): (&[T], AxisLayout),
     (k, descending): (usize, bool),
     units: (usize, usize),
     outputs: &mut [Out<'_>],
 ) {
-    let Lines { extent, inner, .. } = of;
+    let AxisLayout { extent, inner, .. } = of;
     let size = k * inner;
     let mut order: Vec<(i128, usize)> = Vec::with_capacity(extent);
     for unit in units.0..units.0 + units.1 {

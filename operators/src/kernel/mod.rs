@@ -25,11 +25,11 @@ mod work;
 pub(crate) use task::{DESCRIPTIONS, Description, HEAD, kernel_name};
 pub use task::{OperatorKernel, STATUS, kernels};
 pub(crate) use work::work;
-pub use work::{Reach, Work};
+pub use work::{Reach, WorkSplit};
 
 use conv::Conv;
 use failure::Failure;
-use line::Lines;
+use line::AxisLayout;
 use matmul::Batch;
 use memory::{In, Out};
 use rules::accepted;
@@ -140,7 +140,7 @@ pub(crate) fn compute(
         Operator::ArgReduce { largest, axis, select_last, .. } => {
             line::arg_reduce(
                 x,
-                Lines::of(&x.ty.shape, axis_of(*axis)),
+                AxisLayout::of(&x.ty.shape, axis_of(*axis)),
                 (*largest, *select_last),
                 units,
                 &mut outputs[0],
@@ -155,16 +155,21 @@ pub(crate) fn compute(
             line::same_length(
                 operator,
                 x,
-                Lines::of(&x.ty.shape, axis_of(*axis)),
+                AxisLayout::of(&x.ty.shape, axis_of(*axis)),
                 units,
                 &mut outputs[0],
             );
         }
         Operator::TopK { k, axis, largest, .. } => {
-            line::top((x, Lines::of(&x.ty.shape, axis_of(*axis))), (*k, *largest), units, outputs);
+            line::top(
+                (x, AxisLayout::of(&x.ty.shape, axis_of(*axis))),
+                (*k, *largest),
+                units,
+                outputs,
+            );
         }
         Operator::Sort { axis, descending } => {
-            let lines = Lines::of(&x.ty.shape, axis_of(*axis));
+            let lines = AxisLayout::of(&x.ty.shape, axis_of(*axis));
             line::top((x, lines), (lines.extent, *descending), units, outputs);
         }
         Operator::Concat { axis } => {

@@ -2,19 +2,19 @@
 
 use super::memory::In;
 use crate::error::OperatorError;
-use crate::infer::{Check, Input};
+use crate::infer::{Input, OperatorCheck};
 use crate::operator::Operator;
 
 /// The result of a rule on inputs of these types, which [`Operator::infer`] has accepted.
 pub(crate) fn accepted<R>(
     operator: &Operator,
     inputs: &[Option<In<'_>>],
-    rule: impl FnOnce(&Check<'_>) -> Result<R, OperatorError>,
+    rule: impl FnOnce(&OperatorCheck<'_>) -> Result<R, OperatorError>,
 ) -> Option<R> {
     let given: Vec<_> = inputs
         .iter()
         .map(|input| input.as_ref().map(|input| Input { ty: input.ty, constant: None }))
         .collect();
     let (names, _) = operator.signature();
-    rule(&Check { operator: operator.name(), names, inputs: &given }).ok()
+    rule(&OperatorCheck { operator: operator.name(), names, inputs: &given }).ok()
 }

@@ -23,7 +23,7 @@ use crate::error::{Argument, OperatorError};
 use crate::infer::Input;
 use crate::operator::Operator;
 use crate::tensor::TensorType;
-use crate::words::{Reader, Words as _, words};
+use crate::words::{AttributeWords as _, Reader, words};
 
 words! {
     /// What a task does: an operator on tensors of these types.

@@ -3,9 +3,9 @@
 use pto_abi::CoreKind;
 
 use super::conv::{self, Conv};
-use super::line::Lines;
+use super::line::AxisLayout;
 use super::matmul::Batch;
-use crate::infer::{self, Check, Input};
+use crate::infer::{self, Input, OperatorCheck};
 use crate::operator::{Operator, Unary};
 use crate::tensor::TensorType;
 
@@ -33,7 +33,7 @@ impl Reach {
 
 /// The work of an operator: how it is split into units, each of which a task can do apart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Work {
+pub struct WorkSplit {
     /// How many units there are.
     pub units: usize,
     /// About how many ns a unit takes on a core of this machine.
@@ -59,10 +59,10 @@ pub(crate) fn work(
     operator: &Operator,
     inputs: &[Option<&TensorType>],
     outputs: &[TensorType],
-) -> Work {
+) -> WorkSplit {
     let output = &outputs[0];
     let elements = output.elements();
-    let whole = Work {
+    let whole = WorkSplit {
         units: usize::from(outputs.iter().any(|output| output.elements() > 0)),
         cost: 0.0,
         kind: CoreKind::AIV,
@@ -71,7 +71,7 @@ pub(crate) fn work(
         can_fail: false,
     };
     let x = inputs.first().copied().flatten();
-    let of = |units: usize, per_unit: Reach, cost: f64| Work {
+    let of = |units: usize, per_unit: Reach, cost: f64| WorkSplit {
         units: if elements == 0 { 0 } else { units },
         cost,
         outputs: vec![per_unit; outputs.len()],
@@ -83,7 +83,7 @@ pub(crate) fn work(
             Some(ty) if ty.shape == output.shape => each(1),
             _ => ALL,
         };
-        Work { inputs: inputs.iter().map(reach).collect(), ..of(elements, each(1), cost) }
+        WorkSplit { inputs: inputs.iter().map(reach).collect(), ..of(elements, each(1), cost) }
     };
     // Parts of the first input and of the outputs that stand side by side.
     let by_part = |units: usize, cost: f64| {
@@ -99,7 +99,8 @@ pub(crate) fn work(
         usize::try_from(if axis < 0 { axis + rank.cast_signed() as i64 } else { axis }).unwrap_or(0)
     };
     let given: Vec<_> = inputs.iter().map(|ty| ty.map(|ty| Input { ty, constant: None })).collect();
-    let check = Check { operator: operator.name(), names: operator.signature().0, inputs: &given };
+    let check =
+        OperatorCheck { operator: operator.name(), names: operator.signature().0, inputs: &given };
     let Some(x) = x else { return by_element(5.0) };
     match operator {
         Operator::Unary(Unary::Identity) => by_element(0.3),
@@ -126,7 +127,7 @@ pub(crate) fn work(
             work
         }
         Operator::ArgReduce { axis, .. } => {
-            let lines = Lines::of(&x.shape, axis_of(*axis));
+            let lines = AxisLayout::of(&x.shape, axis_of(*axis));
             by_part(lines.outer, 4.0 * (lines.extent * lines.inner) as f64)
         }
         Operator::CumSum { axis, .. }
@@ -135,21 +136,21 @@ pub(crate) fn work(
         | Operator::LogSoftmax { axis }
         | Operator::Hardmax { axis }
         | Operator::LpNormalization { axis, .. } => {
-            let lines = Lines::of(&x.shape, axis_of(*axis));
+            let lines = AxisLayout::of(&x.shape, axis_of(*axis));
             by_part(lines.outer, 6.0 * (lines.extent * lines.inner) as f64)
         }
         Operator::TopK { axis, .. } | Operator::Sort { axis, .. } => {
-            let lines = Lines::of(&x.shape, axis_of(*axis));
+            let lines = AxisLayout::of(&x.shape, axis_of(*axis));
             by_part(lines.outer, 60.0 * (lines.extent * lines.inner) as f64)
         }
         Operator::Gather { axis } => {
             let axis = axis_of(*axis);
             let slice = x.shape[axis + 1..].iter().product::<usize>();
             let units = elements.checked_div(slice).unwrap_or(0);
-            Work { can_fail: true, ..of(units, each(slice), 10.0 + 0.3 * slice as f64) }
+            WorkSplit { can_fail: true, ..of(units, each(slice), 10.0 + 0.3 * slice as f64) }
         }
         Operator::GatherElements { .. } => {
-            Work { can_fail: true, ..by_index(&of(elements, each(1), 20.0)) }
+            WorkSplit { can_fail: true, ..by_index(&of(elements, each(1), 20.0)) }
         }
         Operator::GatherNd { batch_dims } => {
             let depth = inputs
@@ -160,12 +161,12 @@ pub(crate) fn work(
                 .unwrap_or(0);
             let slice = x.shape[batch_dims + depth..].iter().product::<usize>();
             let units = elements.checked_div(slice).unwrap_or(0);
-            Work { can_fail: true, ..of(units, each(slice), 20.0 + 0.3 * slice as f64) }
+            WorkSplit { can_fail: true, ..of(units, each(slice), 20.0 + 0.3 * slice as f64) }
         }
         Operator::ScatterElements { .. }
         | Operator::ScatterNd { .. }
         | Operator::ReverseSequence { .. } => {
-            Work { can_fail: true, cost: elements as f64, ..whole }
+            WorkSplit { can_fail: true, cost: elements as f64, ..whole }
         }
         Operator::OneHot { .. } => by_index(&of(elements, each(1), 10.0)),
         Operator::MatMul { .. } => {
@@ -252,25 +253,27 @@ pub(crate) fn work(
         Operator::MeanVarianceNormalization { .. }
         | Operator::NonZero
         | Operator::Compress { .. }
-        | Operator::Split { .. } => Work { cost: elements as f64, ..whole },
+        | Operator::Split { .. } => WorkSplit { cost: elements as f64, ..whole },
         Operator::Reshape { .. }
         | Operator::Squeeze { .. }
         | Operator::Unsqueeze { .. }
-        | Operator::Flatten { .. } => Work { inputs: vec![each(1)], ..of(elements, each(1), 0.3) },
+        | Operator::Flatten { .. } => {
+            WorkSplit { inputs: vec![each(1)], ..of(elements, each(1), 0.3) }
+        }
         _ => of(elements, each(1), 1.0),
     }
 }
 
 /// Every input is read everywhere.
-fn by_index(work: &Work) -> Work {
-    Work { inputs: vec![ALL; work.inputs.len()], ..work.clone() }
+fn by_index(work: &WorkSplit) -> WorkSplit {
+    WorkSplit { inputs: vec![ALL; work.inputs.len()], ..work.clone() }
 }
 
-fn product(batch: &Batch, work: Work) -> Work {
+fn product(batch: &Batch, work: WorkSplit) -> WorkSplit {
     let blocks = batch.blocks();
     let per_unit = (batch.m * batch.n * batch.k) as f64 / blocks.max(1) as f64;
     let output = Reach { units: blocks, elements: batch.m * batch.n };
-    Work { cost: 300.0 + 0.03 * per_unit, kind: CoreKind::AIC, outputs: vec![output], ..work }
+    WorkSplit { cost: 300.0 + 0.03 * per_unit, kind: CoreKind::AIC, outputs: vec![output], ..work }
 }
 
 fn function_cost(operator: &Operator) -> f64 {

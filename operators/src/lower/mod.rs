@@ -23,7 +23,7 @@ use pto_workload::program::{
 use crate::dtype::DType;
 use crate::error::{Argument, OperatorError};
 use crate::graph::{OperatorGraph, ValueId};
-use crate::kernel::{DESCRIPTIONS, Description, STATUS, Work, kernel_name, work};
+use crate::kernel::{DESCRIPTIONS, Description, STATUS, WorkSplit, kernel_name, work};
 use crate::operator::{Operator, Unary};
 use crate::tensor::{Tensor, TensorType};
 use edges::{Access, Edges};
@@ -579,7 +579,7 @@ const fn is_alias(operator: &Operator) -> bool {
 }
 
 /// The units of each task: (first, count).
-fn split(work: &Work, options: &LowerOptions) -> Vec<(usize, usize)> {
+fn split(work: &WorkSplit, options: &LowerOptions) -> Vec<(usize, usize)> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -597,7 +597,7 @@ fn split(work: &Work, options: &LowerOptions) -> Vec<(usize, usize)> {
 }
 
 /// The bytes that a task touches.
-fn accesses(work: &Work, units: (usize, usize), (ins, outs): Tensors<'_>) -> Vec<Access> {
+fn accesses(work: &WorkSplit, units: (usize, usize), (ins, outs): Tensors<'_>) -> Vec<Access> {
     let access =
         |(location, ty): (Location, &TensorType), reach: &crate::kernel::Reach, writes: bool| {
             let (from, to) = reach.of(units, ty.elements());

@@ -14,7 +14,7 @@ use crate::array::Rng;
 use crate::random::{Case, case};
 
 builder_set! {
-    struct Builders {}
+    struct NoPrograms {}
     stream {
         "workload" => pto_host::graph::plan::expand,
     }
@@ -22,7 +22,7 @@ builder_set! {
 
 fn session_on(hosting: Hosting) -> Session {
     let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
-    let mut device = Device::open_sim(options, Builders).unwrap();
+    let mut device = Device::open_sim(options, NoPrograms).unwrap();
     device.register_library().unwrap();
     device.session(SessionOptions::default()).unwrap()
 }

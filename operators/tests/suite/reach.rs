@@ -4,7 +4,7 @@
 use pto_operators::{
     AspectPolicy, Binary, Coordinates, DType, Epilogue, Interpolation, Nary, Operator, PadMode,
     Padding, Pooling, Reduction, Resize, ResizeTarget, ScatterReduction, Tensor, TensorType, Unary,
-    Window, Work,
+    Window, WorkSplit,
 };
 
 fn f(shape: &[usize]) -> Tensor {
@@ -146,7 +146,7 @@ fn cases() -> Vec<(Operator, Vec<Tensor>)> {
 }
 
 /// The inputs of units; other elements are changed: of floats to NaN, of indices to 0.
-fn changed(inputs: &[Tensor], work: &Work, units: (usize, usize)) -> Vec<Tensor> {
+fn changed(inputs: &[Tensor], work: &WorkSplit, units: (usize, usize)) -> Vec<Tensor> {
     let changed = |(input, reach): (&Tensor, &pto_operators::Reach)| {
         let size = input.dtype().bytes();
         let (from, to) = reach.of(units, input.ty().elements());

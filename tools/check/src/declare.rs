@@ -53,7 +53,7 @@ pub fn declare(
     name(program, &buffers);
     let (buffers, indices) = with_heap(program, buffers);
     let mut tasks = std::mem::take(&mut program.tasks);
-    let mut words = Words { program, buffers: &buffers, indices };
+    let mut words = ViewWords { program, buffers: &buffers, indices };
     for task in &mut tasks {
         words.declare(task, &operands);
         for link in &mut task.links {
@@ -111,14 +111,14 @@ fn name(program: &mut Program, buffers: &[Buffer]) {
 }
 
 /// The tensors of buffers that words point into.
-struct Words<'a> {
+struct ViewWords<'a> {
     program: &'a mut Program,
     buffers: &'a [Buffer],
     /// By buffer, once it is a tensor.
     indices: Vec<Option<usize>>,
 }
 
-impl Words<'_> {
+impl ViewWords<'_> {
     fn declare(&mut self, task: &mut Task, operands: impl Fn(u16, &[u64]) -> Option<Vec<Operand>>) {
         // What a replay binds says how far the kernel reaches.
         if task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_))) {

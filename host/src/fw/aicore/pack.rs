@@ -124,7 +124,7 @@ fn identity() -> Vec<u8> {
 }
 
 /// A section: its name, what ELF calls its type, its flags, its bytes.
-struct Section<'a> {
+struct PackedSection<'a> {
     name: &'a str,
     kind: u32,
     flags: u64,
@@ -138,7 +138,7 @@ fn elf(machine: Machine, blob: &[u8], worker: &[u8]) -> Vec<u8> {
     let hash = Sha256::new().chain_update(blob).chain_update(worker).finalize();
     let build_id = note(*b"GNU\0", NT_GNU_BUILD_ID, &hash[..20]);
     let identity = identity();
-    let section = |name, kind, flags, bytes| Section { name, kind, flags, bytes };
+    let section = |name, kind, flags, bytes| PackedSection { name, kind, flags, bytes };
     // Allocated, of code.
     let mut sections = vec![
         section(FW_NOTE_SECTION, object::elf::SHT_NOTE, 0, identity.as_slice()),

@@ -49,7 +49,7 @@ fn text(programs: &[Program]) -> String {
     let try_them = if hardware == 0 { "" } else { " (--hardware tries them)" };
     text + &format!(
         "{}. Run here: {runs}{partly}; do not: {stops}; name no simulator: {hardware}. \
-         To run them: python -m simpler_setup.folder PATH --pto-isa DIR{try_them}; that needs pytest\n",
+         To run them: python -m simpler_setup.folder PATH{try_them}, with --pto-isa DIR for kernels that include PTO-ISA; that needs pytest\n",
         counted(programs.len() as u64, "program")
     )
 }
