@@ -94,7 +94,7 @@ impl Signatures {
         let mut funcs = std::iter::once((kernel.func, task.kind)).chain(mix);
         funcs.find_map(|(func, kind)| {
             let known = self.of(func)?;
-            if known.takes_more {
+            if known.executes_tiles() {
                 return Some(format!("{} {OF_A_PLAN}", known.name));
             }
             known.with(|signature| {
@@ -109,13 +109,19 @@ impl Signatures {
     pub fn of_a_plan(&self, program: &Program) -> Option<String> {
         program.tasks.iter().find_map(|task| {
             let funcs = std::iter::once(task.func).chain(task.links.iter().map(|link| link.func));
-            let kernel = funcs.filter_map(|func| self.of(func)).find(|kernel| kernel.takes_more)?;
+            let kernel =
+                funcs.filter_map(|func| self.of(func)).find(|kernel| kernel.executes_tiles())?;
             Some(format!("{task}: {} {OF_A_PLAN}", kernel.name))
         })
     }
 }
 
 impl Signature {
+    /// Whether it executes tile kernels, whose operands follow its own arguments. A kernel that takes any arguments names none.
+    const fn executes_tiles(&self) -> bool {
+        self.takes_more && !self.args.is_empty()
+    }
+
     /// Calls `check` with the signature in the form of the check that all interfaces share.
     fn with<T>(&self, check: impl FnOnce(&signature::Signature<'_>) -> T) -> T {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();

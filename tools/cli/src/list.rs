@@ -142,8 +142,9 @@ fn devices() -> Vec<Vec<String>> {
 fn kernels() -> Vec<Vec<String>> {
     let row = |kernel: &pto_aicore_kernels::LibraryKernel| {
         let kind = kernel.kind.name().to_uppercase();
-        let more = if kernel.takes_more { ", .." } else { "" };
-        let call = format!("{}({}{more})", kernel.name, kernel.args.join(", "));
+        let more = kernel.takes_more.then_some("..");
+        let args: Vec<_> = kernel.args.iter().copied().chain(more).collect();
+        let call = format!("{}({})", kernel.name, args.join(", "));
         vec![kernel.func_id.to_string(), kind, call, kernel.summary.into()]
     };
     LIBRARY.iter().map(row).collect()

@@ -51,4 +51,4 @@ macro_rules! short_runs {
     };
 }
 
-short_runs! { firmware_image relocatable_object graph_file trace npy profile timing graph_image plan tile_kernel workload_file program_file cann_calls c_calls stream_calls }
+short_runs! { firmware_image relocatable_object graph_file trace npy profile timing graph_image plan tile_kernel workload_file program_file model cann_calls c_calls stream_calls }
