@@ -278,7 +278,7 @@ impl<'d> HostGraph<'d> {
     }
 
     /// Adds a transfer after its producers: a task that the transfer engine does instead of a core. A
-    /// [`Communicator`](pto_graph::group::Communicator) makes it (`send_transfer` and the others); the device is a [`Member`](crate::group::Member) of a group.
+    /// [`Communicator`](pto_graph::group::Communicator) makes it (`send_transfer` and the others); the device is a [`RankDevice`](crate::group::RankDevice) of a group.
     ///
     /// # Errors
     /// `TRANSFER_NO_ENGINE`: the device is in no group; those of [`GraphBuilder::submit`].
