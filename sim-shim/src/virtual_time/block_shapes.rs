@@ -1,4 +1,4 @@
-//! What the machine notes of shaped tasks, for [`super::parts`].
+//! What the machine notes of shaped tasks, for [`super::block_ledger`].
 
 use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;

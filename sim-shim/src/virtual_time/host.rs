@@ -26,7 +26,7 @@ use crate::logging::{self, Destination};
 use crate::supervisor::{self, Beat, Finish};
 
 /// Runs a launch, on the calling thread, with choices from `chooser`; gives the chooser back, so that a search
-/// can go on. A builder or kernel that never returns is not noticed here; [`crate::Machine`] notices it.
+/// can go on. A builder or kernel that never returns is not noticed here; [`crate::SimulatedMachine`] notices it.
 pub fn run_once<B: BuilderSet>(
     arena: Arena<'static>,
     builders: &Arc<B>,
