@@ -1,5 +1,6 @@
 """Calls that no program should make: whatever a program does, it gets an exception, and the interpreter ends as it should."""
 
+import signal
 import subprocess
 import sys
 import textwrap
@@ -13,10 +14,18 @@ LIMIT_S = 120
 
 
 def run(arguments):
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, f"{arguments}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-    assert "panicked at" not in done.stderr, done.stderr[-4000:]
-    return done.stdout
+    command = [sys.executable, "-X", "faulthandler", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            # The handler of faults writes where every thread is.
+            process.send_signal(signal.SIGABRT)
+            stdout, stderr = process.communicate()
+            pytest.fail(f"{arguments}: no end within {LIMIT_S} s\n{stdout[-2000:]}\n{stderr[-8000:]}")
+    assert process.returncode == 0, f"{arguments}: status {process.returncode}\n{stdout[-2000:]}\n{stderr[-4000:]}"
+    assert "panicked at" not in stderr, stderr[-4000:]
+    return stdout
 
 
 @pytest.mark.parametrize("seed", [1, 1001])
