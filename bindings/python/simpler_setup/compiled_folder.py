@@ -14,7 +14,6 @@ import importlib.util
 import inspect
 import json
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from simpler.worker import Worker
 
 from . import scene_build
 from .comparison import compare
-from .february import ERRORS, GoldenExample
+from .february import ERRORS, GoldenExample, run_cases
 from .scene_worker import devices_of
 from .task_args import Scalar, TaskArgsBuilder, TensorArg
 from .torch_interop import make_tensor_arg
@@ -205,17 +204,7 @@ def _run(values):
     except (OSError, *ERRORS) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    failed = 0
-    for number, params in enumerate(program.golden.params):
-        start = time.perf_counter()
-        try:
-            tasks = program.run(params)
-        except (AssertionError, OSError, *ERRORS) as error:
-            failed += 1
-            print(f"case {number}: FAILED\n{error}")
-        else:
-            print(f"case {number}: PASSED, {tasks} tasks, {time.perf_counter() - start:.2f} s")
-    return 1 if failed else 0
+    return run_cases(program, (AssertionError, OSError, *ERRORS))
 
 
 if __name__ == "__main__":

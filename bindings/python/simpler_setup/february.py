@@ -105,6 +105,21 @@ def _contiguous(value):
     return value.contiguous() if arrays.is_torch(value) else value
 
 
+def run_cases(program, errors):
+    """Runs all cases of a program and prints how each ends; 1: a case raises one of `errors`, 0: none does."""
+    failed = 0
+    for number, params in enumerate(program.golden.params):
+        start = time.perf_counter()
+        try:
+            tasks = program.run(params)
+        except errors as error:
+            failed += 1
+            print(f"case {number}: FAILED\n{error}")
+        else:
+            print(f"case {number}: PASSED, {tasks} tasks, {time.perf_counter() - start:.2f} s")
+    return 1 if failed else 0
+
+
 def main(given=None):
     """0: all cases are right; 1: one is not; 2: nothing can be run."""
     parser = argparse.ArgumentParser(
@@ -125,17 +140,7 @@ def main(given=None):
     except ERRORS as error:
         print(error, file=sys.stderr)
         return 2
-    failed = 0
-    for number, params in enumerate(example.golden.params):
-        start = time.perf_counter()
-        try:
-            tasks = example.run(params)
-        except ERRORS as error:
-            failed += 1
-            print(f"case {number}: FAILED\n{error}")
-        else:
-            print(f"case {number}: PASSED, {tasks} tasks, {time.perf_counter() - start:.2f} s")
-    return 1 if failed else 0
+    return run_cases(example, ERRORS)
 
 
 if __name__ == "__main__":

@@ -1,37 +1,25 @@
 """Calls that no program should make: whatever a program does, it gets an exception, and the interpreter ends as it should."""
 
-import signal
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
+import interpreter
 import pytest
 
 CALLS = Path(__file__).with_name("calls.py")
-# A process that has not ended by then hangs.
-LIMIT_S = 120
 
 
-def run(arguments):
-    command = [sys.executable, "-X", "faulthandler", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            stdout, stderr = process.communicate(timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            # The handler of faults writes where every thread is.
-            process.send_signal(signal.SIGABRT)
-            stdout, stderr = process.communicate()
-            pytest.fail(f"{arguments}: no end within {LIMIT_S} s\n{stdout[-2000:]}\n{stderr[-8000:]}")
-    assert process.returncode == 0, f"{arguments}: status {process.returncode}\n{stdout[-2000:]}\n{stderr[-4000:]}"
-    assert "panicked at" not in stderr, stderr[-4000:]
-    return stdout
+def run(*arguments):
+    done = interpreter.run(*arguments)
+    assert done.returncode == 0, f"{arguments}: status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    assert "panicked at" not in done.stderr, done.stderr[-4000:]
+    return done.stdout
 
 
 @pytest.mark.parametrize("seed", [1, 1001])
 def test_calls_by_seeds(seed):
     """The same calls again: `python bindings/python/tests/calls.py SEED 120 list`."""
-    assert run([str(CALLS), str(seed), "1000"]).endswith("done\n")
+    assert run(CALLS, seed, "1000").endswith("done\n")
 
 
 BEGIN = """
@@ -168,7 +156,7 @@ ENDS = {
 
 @pytest.mark.parametrize("name", ENDS)
 def test_ends(name):
-    run(["-c", textwrap.dedent(BEGIN) + textwrap.dedent(ENDS[name]) + '\nprint("done", flush=True)\n'])
+    run("-c", textwrap.dedent(BEGIN) + textwrap.dedent(ENDS[name]) + '\nprint("done", flush=True)\n')
 
 
 CLOSED = """
@@ -196,4 +184,4 @@ print("done")
 
 def test_threads_that_use_what_is_closed_do_not_wait_for_each_other():
     """The exception of one thread is made under a lock that the others wait for."""
-    assert run(["-c", CLOSED]) == "done\n"
+    assert run("-c", CLOSED) == "done\n"

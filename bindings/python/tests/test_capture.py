@@ -1,10 +1,9 @@
 """Kernel streams from Python: what is captured of them is launched again, and on other tensors."""
 
-import subprocess
-import sys
 import threading
 import types
 
+import interpreter
 import numpy as np
 import pytest
 
@@ -260,7 +259,7 @@ print("goes on", flush=True)
     ("exit", "goes on\nreturned\n"),
 ])
 def test_a_session_goes_while_a_function_of_python_runs(way, says):
-    ended = subprocess.run([sys.executable, "-c", LETS_GO, way], capture_output=True, text=True, timeout=120)
+    ended = interpreter.run("-c", LETS_GO, way)
     assert (ended.returncode, ended.stdout) == (0, says), ended.stderr
 
 

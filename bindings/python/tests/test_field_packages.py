@@ -2,10 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import interpreter
 import numpy as np
 import pytest
 from simpler.chip_worker import _Progress, check_target
@@ -33,7 +32,7 @@ def program(entry, platform="a2a3sim"):
 
 def python(*words, cwd=FOLDER, **variables):
     env = {**os.environ, **variables}
-    return subprocess.run([sys.executable, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
+    return interpreter.run(*words, cwd=cwd, env=env)
 
 
 def test_a_file_runs_its_cases_and_compares():

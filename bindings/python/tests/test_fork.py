@@ -1,8 +1,6 @@
 """A child of fork: what its parent opened is refused, what it opens itself works, and both end as they should."""
 
-import subprocess
-import sys
-
+import interpreter
 import pytest
 
 PROGRAM = """
@@ -89,8 +87,7 @@ print("parent", status)
 @pytest.mark.parametrize("hosting", ["pool", "threads", "virtual"])
 @pytest.mark.parametrize("end", ["drop", "exit"])
 def test_a_child_is_told_and_works_on_its_own(hosting, end):
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PROGRAM, hosting, end]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ended = interpreter.run("-W", "ignore::DeprecationWarning", "-c", PROGRAM, hosting, end)
     assert (ended.returncode, ended.stdout) == (0, "child\nparent 7\n"), ended.stdout + ended.stderr
 
 
@@ -106,5 +103,5 @@ print(os.waitpid(child, 0)[1] >> 8)
 
 
 def test_a_child_ends_inside_of_a_with():
-    ended = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", WITH], capture_output=True, text=True, timeout=120)
+    ended = interpreter.run("-W", "ignore::DeprecationWarning", "-c", WITH)
     assert (ended.returncode, ended.stdout) == (0, "5\n"), ended.stderr

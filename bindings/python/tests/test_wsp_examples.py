@@ -2,9 +2,9 @@
 
 import importlib
 import shutil
-import sys
 from pathlib import Path
 
+import interpreter
 import numpy as np
 import pytest
 
@@ -118,9 +118,7 @@ def test_a_kernel_in_three_styles(style, cycles):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "outcome"))
 def test_it_says_that_it_is_right(name):
-    import subprocess
-
-    done = subprocess.run([sys.executable, FOLDER / f"{name}.py"], capture_output=True, text=True, timeout=120)
+    done = interpreter.run(FOLDER / f"{name}.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "right:" in done.stdout
     assert "Warning" not in done.stderr
