@@ -57,14 +57,20 @@ fn sides(
     ))
 }
 
+/// Padding at the begins and ends as it is given; zeros where it follows from the output.
 fn explicit(
     check: &OperatorCheck<'_>,
-    pads: &[i64],
-    rank: usize,
+    padding: &Padding,
+    input: &[usize],
 ) -> Result<(Vec<i64>, Vec<i64>), OperatorError> {
-    if pads.is_empty() {
-        return Ok((vec![0; rank], vec![0; rank]));
+    if input.iter().any(|extent| *extent > MOST) {
+        return Err(check.wrong(0, format!("has spatial extents {input:?}; {MOST} is the limit")));
     }
+    let rank = input.len();
+    let pads = match padding {
+        Padding::Explicit(pads) if !pads.is_empty() => pads,
+        _ => return Ok((vec![0; rank], vec![0; rank])),
+    };
     if pads.len() != 2 * rank {
         return Err(check.attribute(
             "padding",
@@ -85,6 +91,15 @@ fn signed(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// Padding of an axis at its begin and at its end. An odd element is at the end under `SameUpper`, else at the begin.
+fn halves(padding: &Padding, total: i64) -> (i64, i64) {
+    let small = total.div_euclid(2);
+    match padding {
+        Padding::SameUpper => (small, total - small),
+        _ => (total - small, small),
+    }
+}
+
 /// The geometry of a window over an input; `ceil`: the number of windows is rounded up.
 fn over(
     check: &OperatorCheck<'_>,
@@ -99,13 +114,7 @@ fn over(
         .zip(&dilations)
         .map(|(kernel, dilation)| signed(dilation.saturating_mul(kernel - 1).saturating_add(1)))
         .collect();
-    if input.iter().any(|extent| *extent > MOST) {
-        return Err(check.wrong(0, format!("has spatial extents {input:?}; {MOST} is the limit")));
-    }
-    let (mut begins, mut ends) = match &window.padding {
-        Padding::Explicit(pads) => explicit(check, pads, rank)?,
-        _ => (vec![0; rank], vec![0; rank]),
-    };
+    let (mut begins, mut ends) = explicit(check, &window.padding, input)?;
     let mut spatial = Vec::with_capacity(rank);
     for at in 0..rank {
         let (extent, stride, covered) = (signed(input[at]), signed(strides[at]), extents[at]);
@@ -113,12 +122,7 @@ fn over(
             let count = (extent + stride - 1) / stride;
             let total =
                 ((count - 1).max(0).saturating_mul(stride).saturating_add(covered) - extent).max(0);
-            let small = total / 2;
-            (begins[at], ends[at]) = if window.padding == Padding::SameUpper {
-                (small, total - small)
-            } else {
-                (total - small, small)
-            };
+            (begins[at], ends[at]) = halves(&window.padding, total);
             spatial.push(usize::try_from(count).unwrap_or(0));
             continue;
         }
@@ -254,13 +258,7 @@ pub(crate) fn conv_transpose(
             ),
         ));
     }
-    if input.iter().any(|extent| *extent > MOST) {
-        return Err(check.wrong(0, format!("has spatial extents {input:?}; {MOST} is the limit")));
-    }
-    let (mut begins, mut ends) = match &window.padding {
-        Padding::Explicit(pads) => explicit(check, pads, rank)?,
-        _ => (vec![0; rank], vec![0; rank]),
-    };
+    let (mut begins, mut ends) = explicit(check, &window.padding, input)?;
     let mut spatial = Vec::with_capacity(rank);
     for at in 0..rank {
         let covered = signed(dilations[at].saturating_mul(kernel[at] - 1).saturating_add(1));
@@ -275,13 +273,7 @@ pub(crate) fn conv_transpose(
             None => None,
         };
         if let Some(wanted) = wanted {
-            let total = full - wanted;
-            let small = total.div_euclid(2);
-            (begins[at], ends[at]) = if window.padding == Padding::SameUpper {
-                (small, total - small)
-            } else {
-                (total - small, small)
-            };
+            (begins[at], ends[at]) = halves(&window.padding, full - wanted);
         }
         let extent = full - begins[at] - ends[at];
         let extent = usize::try_from(extent).map_err(|_| {

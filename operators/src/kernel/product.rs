@@ -26,6 +26,18 @@ pub(crate) trait Sum: Copy + Default + Send + 'static {
         sums: &mut [Self],
         stride: usize,
     );
+    /// [`panel`](Self::panel) of the next `R` rows; gives `R`.
+    #[inline(always)]
+    fn rows<'a, const R: usize>(
+        row: impl Fn(usize) -> &'a [Self],
+        panel: &[Self],
+        lanes: usize,
+        sums: &mut [Self],
+        stride: usize,
+    ) -> usize {
+        Self::panel::<R>(std::array::from_fn(row), panel, lanes, sums, stride);
+        R
+    }
     fn of<T: Element>(x: T) -> Self;
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -237,40 +249,10 @@ impl<S: Sum> Packed<S> {
                 while row < rows {
                     let to = &mut sums[row * stride + column..];
                     row += match rows - row {
-                        8.. => {
-                            S::panel::<8>(
-                                std::array::from_fn(|at| part(row + at)),
-                                panel,
-                                self.lanes,
-                                to,
-                                stride,
-                            );
-                            8
-                        }
-                        4.. => {
-                            S::panel::<4>(
-                                std::array::from_fn(|at| part(row + at)),
-                                panel,
-                                self.lanes,
-                                to,
-                                stride,
-                            );
-                            4
-                        }
-                        2.. => {
-                            S::panel::<2>(
-                                std::array::from_fn(|at| part(row + at)),
-                                panel,
-                                self.lanes,
-                                to,
-                                stride,
-                            );
-                            2
-                        }
-                        _ => {
-                            S::panel::<1>([part(row)], panel, self.lanes, to, stride);
-                            1
-                        }
+                        8.. => S::rows::<8>(|at| part(row + at), panel, self.lanes, to, stride),
+                        4.. => S::rows::<4>(|at| part(row + at), panel, self.lanes, to, stride),
+                        2.. => S::rows::<2>(|at| part(row + at), panel, self.lanes, to, stride),
+                        _ => S::rows::<1>(|at| part(row + at), panel, self.lanes, to, stride),
                     };
                 }
             }

@@ -355,12 +355,8 @@ fn run_on(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Ran, Failure
     KernelSet::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.session_aicpu()),
-        task_budget: args.task_budget_ms,
-        stall_budget: args.stall_budget_ms,
-        bring_up_budget: args.bring_up_budget_ms,
-        run_budget: args.run_budget_ms,
         trace: timeline::options(args),
-        ..RunOptions::default()
+        ..args.with_budgets(RunOptions::default())
     };
     let session = device.session(SessionOptions { run, ..SessionOptions::default() })?;
     let runner = Runner::new(&session)?;

@@ -230,12 +230,8 @@ fn run_options(
     Ok(RunOptions {
         fanout: args.fanout,
         aicpu_instances: aicpu,
-        task_budget: args.task_budget_ms,
-        stall_budget: args.stall_budget_ms,
-        bring_up_budget: args.bring_up_budget_ms,
-        run_budget: args.run_budget_ms,
         trace: timeline::options(args),
-        ..base
+        ..args.with_budgets(base)
     })
 }
 

@@ -21,6 +21,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use log::LevelFilter;
 use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_host::RunOptions;
 use pto_host::group::GroupTarget;
 
 use crate::form::Form;
@@ -294,6 +295,17 @@ impl RunArgs {
             ("--rounds", self.rounds > 1),
         ];
         options.into_iter().chain(self.rings.given())
+    }
+
+    /// `options` with the budgets that are asked for.
+    pub(crate) fn with_budgets(&self, options: RunOptions) -> RunOptions {
+        RunOptions {
+            task_budget: self.task_budget_ms,
+            stall_budget: self.stall_budget_ms,
+            bring_up_budget: self.bring_up_budget_ms,
+            run_budget: self.run_budget_ms,
+            ..options
+        }
     }
 }
 

@@ -339,12 +339,8 @@ impl GroupJob {
         RunOptions {
             capacities: largest.streamed_whole(),
             aicpu_instances: args.aicpu.unwrap_or(2),
-            task_budget: args.task_budget_ms,
-            stall_budget: args.stall_budget_ms,
-            bring_up_budget: args.bring_up_budget_ms,
-            run_budget: args.run_budget_ms,
             trace: timeline::options(args),
-            ..RunOptions::default()
+            ..args.with_budgets(RunOptions::default())
         }
     }
 }
