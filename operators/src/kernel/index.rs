@@ -21,7 +21,7 @@ fn index(indices: &In<'_>, at: usize, extent: usize) -> Result<usize, Failure> {
         .ok_or(Failure::Index { index, extent: extent as u64 })
 }
 
-/// Slices of an axis. A unit is an index, at each place in front of the axis.
+/// Slices of an axis. A unit is one index, for each position in the dimensions before the axis.
 pub(crate) fn gather(
     data: &In<'_>,
     indices: &In<'_>,
@@ -41,16 +41,17 @@ pub(crate) fn gather(
 }
 
 /// The indices of an element of a dense tensor, by its position.
-fn split(shape: &[usize], mut place: usize, to: &mut Vec<usize>) {
+fn unravel(shape: &[usize], mut position: usize, to: &mut Vec<usize>) {
     to.clear();
     to.resize(shape.len(), 0);
     for (to, extent) in to.iter_mut().zip(shape).rev() {
-        *to = place % extent;
-        place /= extent;
+        *to = position % extent;
+        position /= extent;
     }
 }
 
-fn joined(indices: &[usize], strides: &[usize]) -> usize {
+/// The position of an element with these indices.
+fn ravel(indices: &[usize], strides: &[usize]) -> usize {
     indices.iter().zip(strides).map(|(at, stride)| at * stride).sum()
 }
 
@@ -64,11 +65,11 @@ pub(crate) fn gather_elements(
 ) -> Result<(), Failure> {
     let size = data.ty.dtype.bytes();
     let strides = strides_of(&data.ty.shape);
-    let mut place = Vec::new();
+    let mut coordinates = Vec::new();
     for unit in units.0..units.0 + units.1 {
-        split(&indices.ty.shape, unit, &mut place);
-        place[axis] = index(indices, unit, data.ty.shape[axis])?;
-        let from = joined(&place, &strides) * size;
+        unravel(&indices.ty.shape, unit, &mut coordinates);
+        coordinates[axis] = index(indices, unit, data.ty.shape[axis])?;
+        let from = ravel(&coordinates, &strides) * size;
         output.elements::<u8>(unit * size, size).copy_from_slice(&data.bytes[from..from + size]);
     }
     Ok(())
@@ -143,11 +144,11 @@ pub(crate) fn scatter_elements(
     with_type!(data.ty.dtype, T => {
         let to = output.all::<T>();
         to.copy_from_slice(data.elements::<T>());
-        let mut place = Vec::new();
+        let mut coordinates = Vec::new();
         for (at, update) in updates.elements::<T>().iter().enumerate() {
-            split(&indices.ty.shape, at, &mut place);
-            place[axis] = index(indices, at, data.ty.shape[axis])?;
-            let to = &mut to[joined(&place, &strides)];
+            unravel(&indices.ty.shape, at, &mut coordinates);
+            coordinates[axis] = index(indices, at, data.ty.shape[axis])?;
+            let to = &mut to[ravel(&coordinates, &strides)];
             *to = combined(reduction, *to, *update);
         }
     });
@@ -193,8 +194,8 @@ pub(crate) fn one_hot(
         let pair = values.elements::<T>();
         let to = output.elements::<T>(units.0, units.1);
         for (number, to) in to.iter_mut().enumerate() {
-            let place = units.0 + number;
-            let (column, hot, outer) = (place % inner, place / inner % depth, place / inner / depth);
+            let position = units.0 + number;
+            let (column, hot, outer) = (position % inner, position / inner % depth, position / inner / depth);
             let index = with_type!(indices.ty.dtype, I => {
                 indices.elements::<I>()[outer * inner + column].to_i128()
             });
@@ -235,13 +236,13 @@ pub(crate) fn reverse_sequence(
 pub(crate) fn non_zero(x: &In<'_>, output: &mut Out<'_>) {
     let count = output.ty.shape[1];
     let shape = &x.ty.shape;
-    let mut place = Vec::new();
+    let mut coordinates = Vec::new();
     let mut found = 0;
     with_type!(x.ty.dtype, T => {
         for (at, value) in x.elements::<T>().iter().enumerate() {
             if value.to_f64() != 0.0 && found < count {
-                split(shape, at, &mut place);
-                for (dim, index) in place.iter().enumerate() {
+                unravel(shape, at, &mut coordinates);
+                for (dim, index) in coordinates.iter().enumerate() {
                     output.elements::<i64>(dim * count + found, 1)[0] = index.cast_signed() as i64;
                 }
                 found += 1;

@@ -69,7 +69,7 @@ pub(crate) fn run(
     });
 }
 
-/// The value of nothing.
+/// The reduction of no elements.
 fn empty(reduction: Reduction) -> f64 {
     match reduction {
         Reduction::Max => f64::NEG_INFINITY,
