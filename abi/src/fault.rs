@@ -93,8 +93,8 @@ faults! {
             "Give task, stall and bring-up budgets above zero.";
         0x17 RUNTIME_WORKER_ENTRY: "A worker table entry has an unknown core kind or an overfull cluster.",
             "A cluster is at most 1 AIC and 2 AIV; clusters are numbered in ascending order.";
-        0x18 RUNTIME_ORCH_ARGC: "OrchArgs.orch_argc is above the limit.",
-            "Hand at most 128 words to the builder; put tables into GM and pass their address.";
+        0x18 RUNTIME_ORCH_ARGC: "OrchArgs.orch_argc and OrchArgs.group_argc are above the limit together.",
+            "Pass at most 128 words to the builder, those of a group included; put tables into GM and pass their address.";
         0x20 RUNTIME_REGION_TASKS: "The region of tasks is outside the arena, misaligned or too large.",
             "Launch through Device::run; at most 33,554,432 tasks.";
         0x21 RUNTIME_REGION_PAYLOADS: "The region of payloads is outside the arena or misaligned.",
@@ -427,8 +427,8 @@ faults! {
             "Make the window with Group::window before the run; compare offset and size with its bytes.";
         0x07 TRANSFER_SLOT: "A call names a signal slot that a rank does not have.",
             "A rank has 256 signal slots, from 0 on.";
-        0x08 TRANSFER_WORDS: "The group's words after the orchestration words are damaged.",
-            "Run the program with Group::run, and hand its own words to Communicator::program_args.";
+        0x08 TRANSFER_WORDS: "The words of the group in the launch arguments are damaged.",
+            "Run the program with Group::run, and make its communicator from launch_args().";
         0x09 TRANSFER_TYPE: "A reduction has no kernel for the element type.",
             "Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits.";
         0x0A TRANSFER_TAGS: "A program has used up the numbers that identify its transfers.",

@@ -104,14 +104,47 @@ fn cut(kept: Region, bytes: u64) -> Option<Region> {
     (bytes <= kept.bytes).then_some(Region { offset, bytes })
 }
 
-impl OrchArgs {
-    /// These words; `None`: they are more than `MAX_ORCH_ARGS`.
+/// What a launch passes to its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchArgs<'a> {
+    /// The program's own words.
+    pub program: &'a [u64],
+    /// The words that describe the group of the run (`pto_graph::group::GroupWords`); empty: it has none.
+    pub group: &'a [u64],
+}
+
+impl<'a> LaunchArgs<'a> {
+    /// A program without a group.
     #[must_use]
-    pub fn of(words: &[u64]) -> Option<Self> {
+    pub const fn of(program: &'a [u64]) -> Self {
+        Self { program, group: &[] }
+    }
+
+    /// How many words it has, of `MAX_ORCH_ARGS` at most.
+    #[must_use]
+    pub const fn word_count(&self) -> usize {
+        self.program.len() + self.group.len()
+    }
+}
+
+impl OrchArgs {
+    /// These arguments; `None`: they are more than `MAX_ORCH_ARGS` words.
+    #[must_use]
+    pub fn of(args: LaunchArgs<'_>) -> Option<Self> {
         let mut orch = Self::zeroed();
-        orch.orch_args.get_mut(..words.len())?.copy_from_slice(words);
-        orch.orch_argc = u32::try_from(words.len()).ok()?;
+        let (program, group) = orch.orch_args.split_at_mut_checked(args.program.len())?;
+        program.copy_from_slice(args.program);
+        group.get_mut(..args.group.len())?.copy_from_slice(args.group);
+        orch.orch_argc = u32::try_from(args.program.len()).ok()?;
+        orch.group_argc = u32::try_from(args.group.len()).ok()?;
         Some(orch)
+    }
+
+    /// The arguments; `None`: the counts are of more than `MAX_ORCH_ARGS` words.
+    #[must_use]
+    pub fn args(&self) -> Option<LaunchArgs<'_>> {
+        let (program, group) = self.orch_args.split_at_checked(self.orch_argc as usize)?;
+        Some(LaunchArgs { program, group: group.get(..self.group_argc as usize)? })
     }
 }
 
@@ -125,7 +158,7 @@ pub fn worker_table([aic, aiv]: [u32; CoreKind::COUNT]) -> impl Iterator<Item = 
 
 #[cfg(test)]
 mod tests {
-    use super::{OrchArgs, cut, worker_table};
+    use super::{LaunchArgs, OrchArgs, cut, worker_table};
     use crate::limits::MAX_ORCH_ARGS;
     use crate::runtime::Region;
 
@@ -146,13 +179,19 @@ mod tests {
 
     #[test]
     fn words_are_kept_up_to_the_limit() {
-        let orch = OrchArgs::of(&[7; MAX_ORCH_ARGS]).unwrap();
-        assert_eq!(
-            (orch.orch_argc as usize, orch.orch_args[MAX_ORCH_ARGS - 1]),
-            (MAX_ORCH_ARGS, 7)
-        );
-        assert!(OrchArgs::of(&[7; MAX_ORCH_ARGS + 1]).is_none());
-        assert_eq!(OrchArgs::of(&[]).unwrap().orch_argc, 0);
+        for (program, group) in [(MAX_ORCH_ARGS, 0), (MAX_ORCH_ARGS - 5, 5), (0, 6), (0, 0)] {
+            let (program, group) = (&[7; MAX_ORCH_ARGS][..program], &[8; 6][..group]);
+            let args = LaunchArgs { program, group };
+            let mut orch = OrchArgs::of(args).unwrap();
+            assert_eq!(orch.args(), Some(args));
+            orch.group_argc = (MAX_ORCH_ARGS - program.len() + 1) as u32;
+            assert_eq!(orch.args(), None);
+            orch.orch_argc = u32::MAX;
+            assert_eq!(orch.args(), None);
+        }
+        assert!(OrchArgs::of(LaunchArgs::of(&[7; MAX_ORCH_ARGS + 1])).is_none());
+        let (program, group) = (&[7; MAX_ORCH_ARGS][..], &[8][..]);
+        assert!(OrchArgs::of(LaunchArgs { program, group }).is_none());
     }
 
     #[test]

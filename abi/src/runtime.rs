@@ -116,13 +116,15 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// What the host passes to a builder.
+    /// What the host passes to a builder: `LaunchArgs` in memory.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct OrchArgs [size = 64 + 8 * MAX_ORCH_ARGS, align = 8] {
-        /// How many words are valid.
+        /// How many words the program has.
         0 => orch_argc: u32,
+        /// How many words behind them describe the group of the run; 0: it has none.
+        4 => group_argc: u32,
         /// Not used; zero.
-        4 => reserved: [u32; 15],
+        8 => reserved: [u32; 14],
         /// The words.
         64 => orch_args: [u64; MAX_ORCH_ARGS],
     }

@@ -344,7 +344,7 @@ impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> Program<'_, '_, S, F, B> {
         let inputs = BuilderInputs {
             state: launch.state,
             line,
-            orch_args: launch.orch_args(),
+            args: launch.args(),
             generation: launch.run_epoch,
             has_kind: launch.has_kind(),
         };

@@ -6,6 +6,7 @@ use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
 use pto_abi::image::{FieldMismatch, expect_at_most, expect_equal};
 use pto_abi::kinds::RunFlags;
+use pto_abi::launch::LaunchArgs;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_ORCH_ARGS, MAX_TASKS, MIN_AICPU_BUILD_INSTANCES};
 use pto_abi::runtime::{
@@ -73,9 +74,8 @@ impl<'a> Launch<'a> {
         check_header(&arena, &header).map_err(blame)?;
         let config = arena.config();
         let orch: OrchArgs = arena.orch_args();
-        let argc_bound = MAX_ORCH_ARGS as u64;
-        expect_at_most(Fault::RUNTIME_ORCH_ARGC, orch.orch_argc.into(), argc_bound)
-            .map_err(blame)?;
+        let words = u64::from(orch.orch_argc) + u64::from(orch.group_argc);
+        expect_at_most(Fault::RUNTIME_ORCH_ARGC, words, MAX_ORCH_ARGS as u64).map_err(blame)?;
         if let Some(word) = orch.reserved.into_iter().find(|word| *word != 0) {
             return Err(Blame::of(Fault::RUNTIME_ORCH_RESERVED).detail(word.into(), 0));
         }
@@ -125,11 +125,10 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// The words that the host handed to the builder, as they were checked.
+    /// What the host passed to the builder, as it was checked.
     #[must_use]
-    pub fn orch_args(&self) -> &[u64] {
-        let argc = usize::try_from(self.orch.orch_argc).unwrap_or(usize::MAX);
-        self.orch.orch_args.get(..argc).unwrap_or(&[])
+    pub fn args(&self) -> LaunchArgs<'_> {
+        self.orch.args().unwrap_or_default()
     }
 
     /// The first instance that schedules.

@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(8)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xd4bde48ac811b544)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0x6a80263440193307)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -191,7 +191,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_BUDGETS UINT32_C(0x00010016)
 /* A worker table entry has an unknown core kind or an overfull cluster. A cluster is at most 1 AIC and 2 AIV; clusters are numbered in ascending order. */
 #define PTO_FAULT_RUNTIME_WORKER_ENTRY UINT32_C(0x00010017)
-/* OrchArgs.orch_argc is above the limit. Hand at most 128 words to the builder; put tables into GM and pass their address. */
+/* OrchArgs.orch_argc and OrchArgs.group_argc are above the limit together. Pass at most 128 words to the builder, those of a group included; put tables into GM and pass their address. */
 #define PTO_FAULT_RUNTIME_ORCH_ARGC UINT32_C(0x00010018)
 /* The region of tasks is outside the arena, misaligned or too large. Launch through Device::run; at most 33,554,432 tasks. */
 #define PTO_FAULT_RUNTIME_REGION_TASKS UINT32_C(0x00010020)
@@ -491,7 +491,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_TRANSFER_WINDOW UINT32_C(0x000c0006)
 /* A call names a signal slot that a rank does not have. A rank has 256 signal slots, from 0 on. */
 #define PTO_FAULT_TRANSFER_SLOT UINT32_C(0x000c0007)
-/* The group's words after the orchestration words are damaged. Run the program with Group::run, and hand its own words to Communicator::program_args. */
+/* The words of the group in the launch arguments are damaged. Run the program with Group::run, and make its communicator from launch_args(). */
 #define PTO_FAULT_TRANSFER_WORDS UINT32_C(0x000c0008)
 /* A reduction has no kernel for the element type. Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits. */
 #define PTO_FAULT_TRANSFER_TYPE UINT32_C(0x000c0009)
@@ -585,18 +585,21 @@ PTO_STATIC_ASSERT(sizeof(pto_region) == 16, "size of pto_region");
 PTO_STATIC_ASSERT(offsetof(pto_region, offset) == 0, "offset of pto_region.offset");
 PTO_STATIC_ASSERT(offsetof(pto_region, bytes) == 8, "offset of pto_region.bytes");
 
-/* What the host passes to a builder. */
+/* What the host passes to a builder: `LaunchArgs` in memory. */
 typedef struct pto_orch_args {
-    /* How many words are valid. */
+    /* How many words the program has. */
     PTO_ALIGN(8) uint32_t orch_argc;
+    /* How many words behind them describe the group of the run; 0: it has none. */
+    uint32_t group_argc;
     /* Not used; zero. */
-    uint32_t reserved[15];
+    uint32_t reserved[14];
     /* The words. */
     uint64_t orch_args[128];
 } pto_orch_args;
 PTO_STATIC_ASSERT(sizeof(pto_orch_args) == 1088, "size of pto_orch_args");
 PTO_STATIC_ASSERT(offsetof(pto_orch_args, orch_argc) == 0, "offset of pto_orch_args.orch_argc");
-PTO_STATIC_ASSERT(offsetof(pto_orch_args, reserved) == 4, "offset of pto_orch_args.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_orch_args, group_argc) == 4, "offset of pto_orch_args.group_argc");
+PTO_STATIC_ASSERT(offsetof(pto_orch_args, reserved) == 8, "offset of pto_orch_args.reserved");
 PTO_STATIC_ASSERT(offsetof(pto_orch_args, orch_args) == 64, "offset of pto_orch_args.orch_args");
 
 /* One worker of the device. */

@@ -26,8 +26,8 @@ crate::orch_args! {
 /// # Errors
 /// `BUILD_ORCH_ARGS`: words that name nothing; those of the collectives.
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let args = Args::from_words(comm.program_args(stream.orch_args()))?;
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let args = Args::from_words(stream.orch_args())?;
     let elements = [extent(args.elements)?];
     let windows = [comm.window(0)?, comm.window(1)?];
     let [tensor, other] =

@@ -49,8 +49,8 @@ crate::orch_args! {
 /// # Errors
 /// `BUILD_ORCH_ARGS`: words that cannot be; those of the collectives.
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let args = Args::from_words(comm.program_args(stream.orch_args()))?;
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let args = Args::from_words(stream.orch_args())?;
     let part = u8::try_from(args.part).ok().and_then(|code| LayerPart::try_from(code).ok());
     let part = part.ok_or(Fault::BUILD_ORCH_ARGS)?;
     let width = NonZeroU64::new(args.together).ok_or(Fault::BUILD_ORCH_ARGS)?;

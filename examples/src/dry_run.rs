@@ -9,8 +9,8 @@ use std::vec::Vec;
 use crate::host::GraphSize;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    BuildError, EdgeOutcome, GraphBuilder, HostedBuilder, Submission, SubmittedGraph, TaskDesc,
-    TaskSpec, link_and_publish,
+    BuildError, EdgeOutcome, GraphBuilder, HostedBuilder, LaunchArgs, Submission, SubmittedGraph,
+    TaskDesc, TaskSpec, link_and_publish,
 };
 
 /// A task that was submitted.
@@ -103,8 +103,8 @@ impl DryRun {
 impl HostedBuilder for DryRun {}
 
 impl GraphBuilder for DryRun {
-    fn orch_args(&self) -> &[u64] {
-        &self.orch_args
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::of(&self.orch_args)
     }
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {

@@ -9,6 +9,7 @@
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
+use pto_abi::launch::LaunchArgs;
 
 use crate::chain::Chain;
 use crate::range::TaskRange;
@@ -33,8 +34,13 @@ pub enum EdgeOutcome {
 /// A builder implements [`submit_desc`](Self::submit_desc), edges, publishing and what it reads of GM. The other calls are written here, once, and no builder has
 /// its own.
 pub trait GraphBuilder {
-    /// The words that the host marshalled.
-    fn orch_args(&self) -> &[u64];
+    /// What the launch passes to the program: its own words, and those of its group.
+    fn launch_args(&self) -> LaunchArgs<'_>;
+
+    /// The program's own words.
+    fn orch_args(&self) -> &[u64] {
+        self.launch_args().program
+    }
 
     /// Submits what is described, and returns the task, of a range the last one, of a replay [`TaskId::NONE`]. `None`: this builder does not take such a
     /// description as it is, and has done nothing.

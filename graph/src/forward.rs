@@ -40,8 +40,8 @@ macro_rules! forward_graph_builder {
     };
     (@calls $($field:tt).+) => {
             #[inline]
-            fn orch_args(&self) -> &[u64] {
-                self.$($field).+.orch_args()
+            fn launch_args(&self) -> $crate::LaunchArgs<'_> {
+                self.$($field).+.launch_args()
             }
 
             #[inline]

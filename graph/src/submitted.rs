@@ -13,6 +13,7 @@ use pto_abi::gm::GmWindow;
 use pto_abi::ids::{FuncId, GmAddr, TaskId};
 use pto_abi::image::{ImageParts, ImageTask};
 use pto_abi::kinds::{CoreKind, GraphFlags};
+use pto_abi::launch::LaunchArgs;
 use pto_abi::limits::MAX_ARGS;
 
 use crate::builder::{EdgeOutcome, GraphBuilder, link_and_publish};
@@ -247,8 +248,8 @@ fn image_task(task: &TaskSpec<'_>, first_arg: usize) -> Result<ImageTask, Fault>
 }
 
 impl GraphBuilder for SubmittedGraph<'_> {
-    fn orch_args(&self) -> &[u64] {
-        self.orch_args
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::of(self.orch_args)
     }
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {

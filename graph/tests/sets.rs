@@ -4,8 +4,8 @@
 use pto_abi::symbol::symbol;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{
-    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, NoBuilders, Submission,
-    TaskSpec, builder_set,
+    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, LaunchArgs, NoBuilders,
+    Submission, TaskSpec, builder_set,
 };
 
 /// Counts the calls.
@@ -13,8 +13,8 @@ use pto_graph::{
 struct Counting(u32);
 
 impl GraphBuilder for Counting {
-    fn orch_args(&self) -> &[u64] {
-        &[]
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::default()
     }
     fn submit_desc(&mut self, _: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         self.0 += 1;

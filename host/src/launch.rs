@@ -5,7 +5,7 @@ use std::time::Duration;
 use pto_abi::CoreKind;
 use pto_abi::arena::Capacities;
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{OrchArgs, RunConfig, region};
 use pto_abi::session::board::RESIDENT_PROGRAM;
@@ -21,7 +21,8 @@ use crate::trace;
 /// One launch, decided; nothing is written yet.
 pub(crate) struct Launch<'a> {
     config: RunConfig,
-    orch: OrchArgs,
+    /// The program's own words.
+    orch_args: &'a [u64],
     image: Option<&'a GraphImage>,
     /// The image and its tasks are in the arena.
     again: bool,
@@ -34,6 +35,8 @@ pub(crate) struct DeviceTables<'a> {
     pub(crate) cores: [u32; CoreKind::COUNT],
     pub(crate) kernels: &'a [u64; MAX_FUNC_ID],
     pub(crate) epochs: Epochs,
+    /// The words of the group that it is a rank of; empty: it is in none.
+    pub(crate) group: &'a [u64],
 }
 
 impl<'a> Launch<'a> {
@@ -43,7 +46,7 @@ impl<'a> Launch<'a> {
         workers: usize,
     ) -> Result<Self, Error> {
         let mut config = configure(options)?;
-        let mut orch = marshal(&[])?;
+        let mut orch_args = &[][..];
         let mut capacities = options.capacities;
         let mut image = None;
         config.variant = work.variant().get();
@@ -52,13 +55,13 @@ impl<'a> Launch<'a> {
                 capacities = larger(&capacities, &graph.needs());
                 image = Some(graph);
             }
-            Work::AicpuBuilder { builder, orch_args } => {
+            Work::AicpuBuilder { builder, orch_args: words } => {
                 config.builder = symbol(builder);
-                orch = marshal(orch_args)?;
+                orch_args = words;
             }
-            Work::Stream { builder, orch_args } => {
+            Work::Stream { builder, orch_args: words } => {
                 config.builder = symbol(builder);
-                orch = marshal(orch_args)?;
+                orch_args = words;
                 capacities = streaming(capacities);
             }
         }
@@ -69,7 +72,7 @@ impl<'a> Launch<'a> {
             Work::AicpuBuilder { .. } => capacities.stream = StreamCapacities::OFF,
         }
         capacities.trace = trace::rings(options, &capacities, workers);
-        Ok(Self { config, orch, image, again: false, capacities })
+        Ok(Self { config, orch_args, image, again: false, capacities })
     }
 
     /// The arena holds the graph, from a run before: it runs again.
@@ -85,9 +88,10 @@ impl<'a> Launch<'a> {
         device: &DeviceTables<'_>,
     ) -> Result<(), Error> {
         let view = arena.view();
+        let args = LaunchArgs { program: self.orch_args, group: device.group };
         let block = LaunchBlock {
             config: self.config,
-            orch: self.orch,
+            orch: OrchArgs::of(args).ok_or(Error::OrchArgs { given: args.word_count() })?,
             capacities: &self.capacities,
             image_bytes: self.image.map_or(0, |image| image.byte_count() as u64),
             kernels: device.kernels,
@@ -145,10 +149,6 @@ fn nanoseconds(name: &'static str, budget: Duration) -> Result<u64, Error> {
     nanoseconds.ok_or(Error::Budget { name, budget })
 }
 
-fn marshal(orch_args: &[u64]) -> Result<OrchArgs, Error> {
-    OrchArgs::of(orch_args).ok_or(Error::OrchArgs { given: orch_args.len() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Launch, nanoseconds};
@@ -166,16 +166,5 @@ mod tests {
         let work = Work::AicpuBuilder { builder: "b", orch_args: &[] };
         let refused = Launch::plan(work, &options, 3).err();
         assert!(matches!(refused, Some(Error::Budget { name: "run_budget", .. })));
-    }
-
-    #[test]
-    fn too_many_orchestration_words_are_refused() {
-        let plan = |orch_args: &[u64]| {
-            let work = Work::AicpuBuilder { builder: "b", orch_args };
-            Launch::plan(work, &RunOptions::default(), 3).map(|launch| launch.orch)
-        };
-        let orch = plan(&[7; 128]).unwrap();
-        assert_eq!((orch.orch_argc, orch.orch_args[127]), (128, 7));
-        assert!(matches!(plan(&[0; 129]), Err(Error::OrchArgs { given: 129 })));
     }
 }

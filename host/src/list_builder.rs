@@ -14,11 +14,12 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::owned::{OwnedArg, OwnedBlockShape};
 use pto_graph::plan::BUILDER;
-use pto_graph::plan::layout::orch;
+use pto_graph::plan::LaunchPart;
 use pto_graph::task_list::{ListedTask, MAX_VIEWS, in_order, words};
 use pto_graph::{
-    Arg, EdgeOutcome, ElementType, GraphBuilder, HeapTag, OpResult, ScopeId, StreamBuilder,
-    StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, TensorView, link_and_publish,
+    Arg, EdgeOutcome, ElementType, GraphBuilder, HeapTag, LaunchArgs, OpResult, ScopeId,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, TensorView,
+    link_and_publish,
 };
 
 use crate::device_memory::DeviceMemory;
@@ -87,7 +88,7 @@ impl<'r> ListBuilder<'r> {
             let room = self.memory.alloc(list.len() as u64);
             let place = room.map_err(|_| Fault::STREAM_HEAP_RING)?;
             let copied = self.memory.copy_to_device(place, &list);
-            let orch_args = [place.0, orch::TASK_LIST, 0, 0];
+            let orch_args = LaunchPart::TaskList(place).words();
             let ended = match copied {
                 Ok(()) => (self.run)(Work::Stream { builder: BUILDER, orch_args: &orch_args }),
                 Err(_) => Err(Fault::BUILD_GM_RANGE),
@@ -222,8 +223,8 @@ fn outputs_overlap(args: &[Arg<'_>]) -> bool {
 }
 
 impl GraphBuilder for ListBuilder<'_> {
-    fn orch_args(&self) -> &[u64] {
-        &[]
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::default()
     }
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
@@ -389,7 +390,7 @@ mod tests {
         let mut builder = ListBuilder::new(memory.clone(), GM_BYTES / 4, |work| {
             let Work::Stream { orch_args, .. } = work else { return Err(Fault::BUILD_FAILED) };
             let mut count = [0; 8];
-            memory.copy_from_device(GmAddr(orch_args[0]), &mut count).expect("the list is there");
+            memory.copy_from_device(GmAddr(orch_args[1]), &mut count).expect("the list is there");
             counts.borrow_mut().push(u64::from_le_bytes(count));
             Ok(())
         });

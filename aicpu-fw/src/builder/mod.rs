@@ -22,6 +22,7 @@ use core::marker::PhantomData;
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
+use pto_abi::launch::LaunchArgs;
 use pto_abi::limits::{MAX_ARGS, MAX_FANIN};
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
@@ -54,7 +55,7 @@ pub struct Builder<'a, C: Config> {
     kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
     events: Events<'a, C::Machine>,
-    orch_args: &'a [u64],
+    args: LaunchArgs<'a>,
     generation: u32,
     next_task: u32,
     next_word: u32,
@@ -71,8 +72,8 @@ pub struct BuilderInputs<'a> {
     pub state: SharedState<'a>,
     /// The builder's own line.
     pub line: &'a InstanceLine,
-    /// The words that the host marshalled.
-    pub orch_args: &'a [u64],
+    /// What the launch passes to the builder.
+    pub args: LaunchArgs<'a>,
     /// The generation of this run's ids.
     pub generation: u32,
     /// Which core kinds the device has.
@@ -87,7 +88,7 @@ impl<'a, C: Config> Builder<'a, C> {
             kernels: RunKernels::new(memory, inputs.has_kind),
             publisher: Publisher::new(inputs.state.progress, inputs.line),
             events: Events::new(machine),
-            orch_args: inputs.orch_args,
+            args: inputs.args,
             generation: inputs.generation,
             next_task: 0,
             next_word: 0,
@@ -538,8 +539,8 @@ struct RoomForChain<'a> {
 }
 
 impl<C: Config> GraphBuilder for Builder<'_, C> {
-    fn orch_args(&self) -> &[u64] {
-        self.orch_args
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        self.args
     }
 
     #[inline(always)]

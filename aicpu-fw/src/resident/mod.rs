@@ -55,7 +55,7 @@ pub(crate) fn serve<S: Sharing, F: FanoutPolicy, M: Machine>(
     machine: &mut M,
 ) -> Result<u64, Blame> {
     let gm = launch.arena.gm();
-    let address = GmAddr(inputs.orch_args.first().copied().unwrap_or(0));
+    let address = GmAddr(inputs.args.program.first().copied().unwrap_or(0));
     machine.refresh(address, size_of::<SessionOrders>() as u64);
     let board = SessionBoard::at(&gm, address);
     let board = board.ok_or(Blame::of(Fault::BUILD_GM_RANGE).detail(address.0, 0))?;

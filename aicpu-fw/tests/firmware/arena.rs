@@ -6,7 +6,7 @@ use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::gm::GmWindow;
 use pto_abi::handshake::Handshake;
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{OrchArgs, RunConfig};
 use pto_abi::stream::StreamCapacities;
@@ -65,7 +65,7 @@ fn prepare(arena: &Arena<'_>, layout: &ArenaLayout) {
     };
     let block = LaunchBlock {
         config,
-        orch: OrchArgs::of(&[]).unwrap(),
+        orch: OrchArgs::of(LaunchArgs::default()).unwrap(),
         capacities: &CAPACITIES,
         image_bytes: CAPACITIES.image_bytes,
         kernels: &[0x40; MAX_FUNC_ID],

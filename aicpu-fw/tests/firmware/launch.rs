@@ -196,7 +196,7 @@ fn regions_that_overlap() {
 
 #[test]
 fn reserved_words_of_the_orchestration() {
-    for word in [0, 14] {
+    for word in [0, 13] {
         check_refused(Fault::RUNTIME_ORCH_RESERVED, Some([7, 0]), |arena| {
             let mut orch = arena.orch_args();
             orch.reserved[word] = 7;
@@ -238,14 +238,17 @@ fn every_field_of_the_worker_table() {
 
 #[test]
 fn the_count_of_orchestration_words() {
-    for (argc, refused) in [(128, false), (129, true), (u32::MAX, true)] {
+    let counts =
+        [(128, 0), (100, 28), (0, 128), (129, 0), (100, 29), (0, 129), (u32::MAX, u32::MAX)];
+    for (program, group) in counts {
         let tamper = |arena: &Arena<'_>| {
             let mut orch = arena.orch_args();
-            orch.orch_argc = argc;
+            (orch.orch_argc, orch.group_argc) = (program, group);
             arena.set_orch_args(&orch);
         };
-        if refused {
-            check_refused(Fault::RUNTIME_ORCH_ARGC, Some([argc.into(), 128]), tamper);
+        let words = u64::from(program) + u64::from(group);
+        if words > 128 {
+            check_refused(Fault::RUNTIME_ORCH_ARGC, Some([words, 128]), tamper);
         } else {
             assert_eq!(refusal(tamper), None);
         }

@@ -226,7 +226,7 @@ fn on_machine(options: &RunOptions) -> RunOptions {
 fn nothing(device: &SharedDevice) -> Result<RunReport, Failure> {
     let list = device.memory().alloc(64)?;
     device.memory().copy_to_device(list, &[0; 64])?;
-    let orch_args = [list.0, pto_host::graph::plan::layout::orch::TASK_LIST, 0, 0];
+    let orch_args = pto_host::graph::plan::LaunchPart::TaskList(list).words();
     let builder = pto_host::graph::plan::BUILDER;
     let work = pto_host::Work::Stream { builder, orch_args: &orch_args };
     let ended = device.run(work, &RunOptions::default(), &RunControl::default());

@@ -92,8 +92,8 @@ impl Call {
 }
 
 fn collective<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut all = Communicator::of(stream.orch_args())?;
-    let call = Call::of(all.program_args(stream.orch_args())).ok_or(BuildError::Failed(1))?;
+    let mut all = Communicator::of(stream.launch_args())?;
+    let call = Call::of(stream.orch_args()).ok_or(BuildError::Failed(1))?;
     let count = [u32::try_from(call.count).map_err(|_| BuildError::Failed(2))?];
     let window = all.window(call.window())?;
     let tensor = |at| TensorView::dense(window.at(at), call.element, &count);

@@ -48,8 +48,8 @@ struct Rank<'a> {
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let comm = Communicator::of(stream.orch_args())?;
-    let args = Args::from_words(comm.program_args(stream.orch_args()))?;
+    let comm = Communicator::of(stream.launch_args())?;
+    let args = Args::from_words(stream.orch_args())?;
     let count = args.n.get().div_ceil(args.tile.get());
     let grid = Grid::new(comm.rank(), comm.size(), count);
     let rank = Rank { comm: &comm, args: &args, grid, count };

@@ -47,8 +47,8 @@ crate::orch_args! {
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let args = Args::from_words(comm.program_args(stream.orch_args()))?;
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let args = Args::from_words(stream.orch_args())?;
     for _ in 0..args.steps.get() {
         for cols in tiles(args.outputs.get(), args.tile.non_zero()) {
             descend(stream, &mut comm, &args, cols)?;

@@ -30,8 +30,8 @@ pub use crate::moe_layer::stream::Args;
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let args = Args::from_words(comm.program_args(stream.orch_args()))?;
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let args = Args::from_words(stream.orch_args())?;
     let (ranks, experts) = (u64::from(comm.size()), args.experts.get());
     let own = experts.checked_div(ranks).and_then(Size::new);
     let own = own.filter(|own| own.get() * ranks == experts);

@@ -121,8 +121,8 @@ impl PipelineStage {
 /// # Errors
 /// Those of `decoder_layer`, and of the transfers.
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let comm = Communicator::of(stream.orch_args())?;
-    let stage = PipelineStage::from_words(comm.program_args(stream.orch_args()))?;
+    let comm = Communicator::of(stream.launch_args())?;
+    let stage = PipelineStage::from_words(stream.orch_args())?;
     let (rank, layers) = (comm.rank(), stage.layers.get());
     for number in 0..stage.count() {
         let tag = extent(number)?;

@@ -26,8 +26,8 @@ pub use crate::decoder_layer::stream::Args;
 /// # Errors
 /// Those of `decoder_layer`, and of the collectives.
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let args = Args::from_words(comm.program_args(stream.orch_args()))?;
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let args = Args::from_words(stream.orch_args())?;
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
         let layer = DecoderStages::new(scope, &args)?;
         let [attended, down] = [Sums::new(scope, &args)?, Sums::new(scope, &args)?];

@@ -10,6 +10,7 @@
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
+use pto_abi::launch::LaunchArgs;
 
 use super::tag;
 use super::words::{GroupWords, Window};
@@ -63,7 +64,6 @@ pub(super) enum Level {
 #[derive(Debug)]
 pub struct Communicator {
     pub(super) group: GroupWords,
-    own_words: usize,
     first: u32,
     stride: u32,
     size: u32,
@@ -75,19 +75,26 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// The communicator of all ranks of the group that the run belongs to: `orch_args` are the words that the builder was
-    /// given. Without a group it is that of rank 0 of 1. A program makes one: a second one would make calls with the same tags.
+    /// The communicator of all ranks of the group that the run belongs to, from the arguments of its launch. Without a group it is that of rank 0 of 1. A
+    /// program makes one: a second one would make calls with the same tags.
     ///
     /// # Errors
     /// `TRANSFER_WORDS`: the group's words are damaged. `TRANSFER_TAGS`: there are more ranks, or programs of a launch, than tags tell apart.
-    pub fn of(orch_args: &[u64]) -> Result<Self, Fault> {
-        let (group, own_words) = GroupWords::decode(orch_args)?;
+    pub fn of(args: LaunchArgs<'_>) -> Result<Self, Fault> {
+        Self::of_group(GroupWords::decode(args.group)?)
+    }
+
+    /// The communicator of all ranks of a group.
+    ///
+    /// # Errors
+    /// `TRANSFER_TAGS`, as [`of`](Self::of).
+    pub fn of_group(group: GroupWords) -> Result<Self, Fault> {
         if group.size > MOST_RANKS || group.part >= MOST_PARTS {
             return Err(Fault::TRANSFER_TAGS);
         }
         let (first, stride, size) = (0, 1, group.size);
         let (path, level, splits, calls) = (0, Level::Own, 0, 0);
-        Ok(Self { group, own_words, first, stride, size, path, level, splits, calls })
+        Ok(Self { group, first, stride, size, path, level, splits, calls })
     }
 
     /// The same, of a session: each run of it counts its calls from the beginning, so that calls with one number may differ.
@@ -97,13 +104,7 @@ impl Communicator {
         self
     }
 
-    /// The program's own words: those in front of the group's.
-    #[must_use]
-    pub fn program_args<'w>(&self, orch_args: &'w [u64]) -> &'w [u64] {
-        orch_args.get(..self.own_words).unwrap_or(orch_args)
-    }
-
-    /// Passes the words of the group to `push`. A program finds them after its own words.
+    /// The words of the group, as a launch has them.
     pub fn encode(&self, push: impl FnMut(u64)) {
         self.group.encode(push);
     }
@@ -187,7 +188,6 @@ impl Communicator {
             path: self.path,
             level: self.level,
             group: self.group,
-            own_words: self.own_words,
             splits: 0,
             calls: 0,
         }))
@@ -285,17 +285,16 @@ mod tests {
     use super::{Communicator, LAST_CALL, LAST_SPLIT, Level, MOST_NESTED, MOST_PARTS, MOST_RANKS};
     use crate::group::{GroupWords, NetworkFigures, tag};
     use pto_abi::fault::Fault;
+    use pto_abi::launch::LaunchArgs;
     use std::collections::BTreeMap;
     use std::format;
     use std::string::String;
     use std::vec::Vec;
 
     fn member(rank: u32, size: u32, per_node: u32) -> Communicator {
-        let mut words = std::vec![11, 12];
-        GroupWords::new((rank, size), per_node, NetworkFigures::DEFAULT).encode(|w| words.push(w));
-        let comm = Communicator::of(&words).unwrap();
-        assert_eq!(comm.program_args(&words), [11, 12]);
-        comm
+        let mut group = Vec::new();
+        GroupWords::new((rank, size), per_node, NetworkFigures::DEFAULT).encode(|w| group.push(w));
+        Communicator::of(LaunchArgs { program: &[11, 12], group: &group }).unwrap()
     }
 
     #[test]
@@ -405,9 +404,7 @@ mod tests {
         {
             let mut group = GroupWords::new((0, ranks), 1, NetworkFigures::DEFAULT);
             group.part = part;
-            let mut words = Vec::new();
-            group.encode(|word| words.push(word));
-            assert_eq!(Communicator::of(&words).err(), none.filter(|_| !is_good));
+            assert_eq!(Communicator::of_group(group).err(), none.filter(|_| !is_good));
         }
     }
 }

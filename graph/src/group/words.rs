@@ -1,9 +1,9 @@
-//! The words that describe a group to a program. The host appends them to the program's own orchestration words.
+//! The words that describe a group in the arguments of a launch (`LaunchArgs::group`).
 //!
 //! ```text
-//! the program's words | base, bytes of each window | rank, size | ranks a node, part | latency, whether calls repeat | bandwidth | windows, MAGIC
+//! rank, size | ranks a node, part | latency, whether calls repeat | bandwidth | base, bytes of each window
 //! ```
-//! The last word says that there are such words, and how many windows. A program that is run without a group has none of them.
+//! A launch without a group has none of them.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
@@ -12,10 +12,6 @@ use super::choice::NetworkFigures;
 
 /// Windows of a group, at most.
 pub const MAX_WINDOWS: usize = 16;
-/// In the upper half of the last word: there are words of a group.
-const MAGIC: u64 = 0x4752_4F55 << 32;
-/// Words that are not of windows.
-const FIXED: usize = 5;
 
 /// Memory of every rank that the other ranks may put to and get from. It has the same number and size everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,59 +79,41 @@ impl GroupWords {
         self.windows.get(..self.window_count).unwrap_or(&[])
     }
 
-    /// Hands its words to `push`, in their order.
+    /// Calls `push` with each of its words, in their order.
     pub fn encode(&self, mut push: impl FnMut(u64)) {
-        for window in self.windows() {
-            push(window.base.0);
-            push(window.bytes);
-        }
         push(u64::from(self.rank) | u64::from(self.size) << 32);
         push(u64::from(self.ranks_per_node) | u64::from(self.part) << 32);
         push(u64::from(self.network.latency_ns) | u64::from(self.repeats) << 32);
         push(self.network.bytes_per_us);
-        push(self.window_count as u64 | MAGIC);
-    }
-
-    /// How many of these words are the program's own. [`decode`](Self::decode) checks the words after them.
-    #[must_use]
-    pub fn own_count(words: &[u64]) -> usize {
-        match words.last() {
-            Some(last) if last >> 32 == MAGIC >> 32 => {
-                let windows = usize::try_from(last & 0xFFFF_FFFF).unwrap_or(usize::MAX);
-                words.len().saturating_sub(windows.saturating_mul(2).saturating_add(FIXED))
-            }
-            _ => words.len(),
+        for window in self.windows() {
+            push(window.base.0);
+            push(window.bytes);
         }
     }
 
-    /// Decodes the words after a program's own words, and returns how many words are the program's own. Without such words: rank 0 of 1.
+    /// Decodes the words of a group. No words: rank 0 of 1.
     ///
     /// # Errors
-    /// `TRANSFER_WORDS`: there are such words, and they cannot be.
-    pub fn decode(words: &[u64]) -> Result<(Self, usize), Fault> {
-        let alone = Self::new((0, 1), 1, NetworkFigures::DEFAULT);
-        let Some((&last, before)) = words.split_last() else { return Ok((alone, 0)) };
-        if last >> 32 != MAGIC >> 32 {
-            return Ok((alone, words.len()));
+    /// `TRANSFER_WORDS`: no group has these words.
+    pub fn decode(words: &[u64]) -> Result<Self, Fault> {
+        let mut group = Self::new((0, 1), 1, NetworkFigures::DEFAULT);
+        if words.is_empty() {
+            return Ok(group);
         }
         let wrong = Fault::TRANSFER_WORDS;
-        let count = usize::try_from(last & 0xFFFF_FFFF).map_err(|_| wrong)?;
-        let own = words.len().checked_sub(FIXED + 2 * count.min(MAX_WINDOWS + 1)).ok_or(wrong)?;
-        let mut group = before.get(own..).ok_or(wrong)?.iter().copied();
-        let mut next = || group.next().ok_or(wrong);
-        let mut found = alone;
-        for _ in 0..count {
-            let (base, bytes) = (next()?, next()?);
-            found = found.with_window(GmAddr(base), bytes).ok_or(wrong)?;
+        let (&[ranks, per_node, latency, bytes_per_us], windows) =
+            words.split_first_chunk().ok_or(wrong)?;
+        let (windows, rest) = windows.as_chunks();
+        for &[base, bytes] in windows {
+            group = group.with_window(GmAddr(base), bytes).ok_or(wrong)?;
         }
-        let [ranks, per_node, latency, bytes_per_us] = [next()?, next()?, next()?, next()?];
         let low = |word: u64| (word & 0xFFFF_FFFF) as u32;
-        (found.rank, found.size) = (low(ranks), low(ranks >> 32));
-        (found.ranks_per_node, found.part) = (low(per_node), low(per_node >> 32));
-        found.repeats = latency >> 32 != 0;
-        found.network = NetworkFigures { latency_ns: low(latency), bytes_per_us };
-        let is_right = found.rank < found.size && found.ranks_per_node > 0 && bytes_per_us > 0;
-        if is_right { Ok((found, own)) } else { Err(wrong) }
+        (group.rank, group.size) = (low(ranks), low(ranks >> 32));
+        (group.ranks_per_node, group.part) = (low(per_node), low(per_node >> 32));
+        group.repeats = latency >> 32 != 0;
+        group.network = NetworkFigures { latency_ns: low(latency), bytes_per_us };
+        let is_right = group.rank < group.size && group.ranks_per_node > 0 && bytes_per_us > 0;
+        if is_right && rest.is_empty() { Ok(group) } else { Err(wrong) }
     }
 }
 
@@ -148,8 +126,8 @@ mod tests {
     use pto_abi::ids::GmAddr;
     use std::vec::Vec;
 
-    fn words_of(group: &GroupWords, own: &[u64]) -> Vec<u64> {
-        let mut words = own.to_vec();
+    fn words_of(group: &GroupWords) -> Vec<u64> {
+        let mut words = Vec::new();
         group.encode(|word| words.push(word));
         words
     }
@@ -159,32 +137,33 @@ mod tests {
         let mut group = GroupWords::new((3, 8), 4, NetworkFigures::DEFAULT);
         (group.part, group.repeats) = (7, true);
         for window in 0..MAX_WINDOWS as u64 {
-            let words = words_of(&group, &[7, 8]);
-            assert_eq!(GroupWords::decode(&words), Ok((group, 2)));
-            assert_eq!(GroupWords::own_count(&words), 2);
+            assert_eq!(GroupWords::decode(&words_of(&group)), Ok(group));
             group = group.with_window(GmAddr(4096 * (window + 1)), 64 + window).unwrap();
         }
-        assert_eq!(GroupWords::decode(&words_of(&group, &[])), Ok((group, 0)));
+        assert_eq!(GroupWords::decode(&words_of(&group)), Ok(group));
         assert!(group.with_window(GmAddr(64), 64).is_none());
     }
 
     #[test]
     fn without_a_group_a_program_is_alone() {
-        for own in [&[][..], &[5, 6, 7]] {
-            let (group, count) = GroupWords::decode(own).unwrap();
-            assert_eq!((group.rank, group.size, count), (0, 1, own.len()));
-            assert_eq!(GroupWords::own_count(own), own.len());
-        }
+        let group = GroupWords::decode(&[]).unwrap();
+        assert_eq!((group.rank, group.size, group.windows()), (0, 1, &[][..]));
     }
 
     #[test]
     fn damaged_words_are_refused() {
         let group = GroupWords::new((1, 2), 1, NetworkFigures::DEFAULT);
-        let good = words_of(&group, &[]);
-        for (at, word) in [(0, 2 << 32 | 2), (1, 0), (3, 0), (4, good[4] + 1), (4, good[4] + 999)] {
+        let good = words_of(&group);
+        for (at, word) in [(0, 2 << 32 | 2), (1, 0), (3, 0)] {
             let mut bad = good.clone();
             bad[at] = word;
             assert_eq!(GroupWords::decode(&bad), Err(Fault::TRANSFER_WORDS), "{at}");
         }
+        for windows in [1, 3, 2 * MAX_WINDOWS + 2] {
+            let mut bad = good.clone();
+            bad.extend((0..windows as u64).map(|word| 64 * word));
+            assert_eq!(GroupWords::decode(&bad), Err(Fault::TRANSFER_WORDS), "{windows}");
+        }
+        assert_eq!(GroupWords::decode(&good[..3]), Err(Fault::TRANSFER_WORDS));
     }
 }

@@ -14,6 +14,7 @@ use std::vec::Vec;
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
+use pto_abi::launch::LaunchArgs;
 use pto_abi::limits::MAX_ARGS;
 
 use super::bindings::BindingWords;
@@ -61,8 +62,8 @@ impl Notes {
 }
 
 impl GraphBuilder for Notes {
-    fn orch_args(&self) -> &[u64] {
-        &[]
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::default()
     }
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         match submission.desc {

@@ -1,4 +1,4 @@
-//! The program that expands plans and lists of tasks, one after the other. Its orchestration words say where each of them is ([`orch`]). Edges
+//! The program that expands plans and lists of tasks, one after the other. Its orchestration words say where each of them is ([`LaunchPart`]). Edges
 //! between the tasks of several of them follow from their tensors, as those within one do. A plan does not wait for the end of the plan
 //! before it.
 
@@ -13,7 +13,8 @@ use super::cursor::Cursor;
 use super::epitaph;
 use super::expression::{eval, eval_signed};
 use super::heads::{self, Loop};
-use super::layout::{limits, node, orch};
+use super::launch_part::LaunchPart;
+use super::layout::{limits, node};
 use super::pipeline;
 use super::rows;
 use super::stop::Stop;
@@ -22,7 +23,7 @@ use super::walk::{Calls, Walk};
 use crate::builder::GraphBuilder;
 use crate::element::ElementType;
 use crate::error::BuildError;
-use crate::group::{Exchange, ExchangeKind, GroupWords, Reduction};
+use crate::group::{Exchange, ExchangeKind, Reduction};
 use crate::stream::StreamBuilder;
 use crate::task_list::{self, low_half};
 use crate::tensor::TensorView;
@@ -34,28 +35,29 @@ use crate::tensor::TensorView;
 // Not inlined, because the copy of the plan would otherwise use stack of every other program as well.
 #[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let count = GroupWords::own_count(stream.orch_args());
-    if count == 0 || !count.is_multiple_of(orch::COUNT) {
+    if stream.orch_args().is_empty() {
         return Err(Fault::BUILD_ORCH_ARGS.into());
     }
-    (0..count / orch::COUNT).try_for_each(|number| expand_one(stream, number))
+    let mut number = 0;
+    while let Some(part) = LaunchPart::at(stream.orch_args(), number)? {
+        expand_one(stream, part)?;
+        number += 1;
+    }
+    Ok(())
 }
 
-/// Submits the tasks of the plan with this number.
-fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), BuildError> {
-    let words = stream.orch_args().as_chunks::<{ orch::COUNT }>().0.get(number);
-    let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;
-    match words[orch::PLAN_WORDS] {
-        orch::TASK_LIST => return task_list::add(stream, GmAddr(words[orch::PLAN])),
-        // A caller that also runs other builders has already removed these entries.
-        orch::BUILDER => return Err(Fault::BUILD_ORCH_ARGS.into()),
-        _ => {}
-    }
-    let source =
-        BindingWords { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
+/// Submits the tasks of a part.
+fn expand_one<G: StreamBuilder>(stream: &mut G, part: LaunchPart) -> Result<(), BuildError> {
+    let (plan, source) = match part {
+        LaunchPart::Plan { plan, words, bindings, binding_words } => {
+            ((plan, words), BindingWords { base: bindings, words: binding_words })
+        }
+        LaunchPart::TaskList(list) => return task_list::add(stream, list),
+        // A caller that also runs other builders has already removed these parts.
+        LaunchPart::Builder(_) => return Err(Fault::BUILD_ORCH_ARGS.into()),
+    };
     let epitaph = source.epitaph(stream).map_err(|stop| stop.fault)?;
     let mut kept = [0; limits::WORDS];
-    let plan = (GmAddr(words[orch::PLAN]), words[orch::PLAN_WORDS]);
     let expanded = read(stream, plan, &mut kept)
         .and_then(|words| run(stream, words, (source, epitaph), Calls::Ahead));
     expanded.map_err(|stop| report(stream, epitaph, stop, &[]).into())
@@ -64,11 +66,11 @@ fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), Bui
 /// Copies a plan. Only this program can change the copy, so the words that were checked are the words that are expanded.
 fn read<'k, G: GraphBuilder>(
     graph: &G,
-    (base, words): (GmAddr, u64),
+    (base, words): (GmAddr, u32),
     kept: &'k mut [u32; limits::WORDS],
 ) -> Result<&'k [u32], Stop> {
     let most = limits::WORDS as u64;
-    let too_long = Stop::new(Fault::PLAN_LIMIT, 0).detail(words, most);
+    let too_long = Stop::new(Fault::PLAN_LIMIT, 0).detail(words.into(), most);
     let kept =
         usize::try_from(words).ok().and_then(|words| kept.get_mut(..words)).ok_or(too_long)?;
     // Two words at a time, where they lie so: one word costs as much to load as two.

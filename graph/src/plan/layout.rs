@@ -252,26 +252,6 @@ pub mod form {
     pub const F32: u64 = 3;
 }
 
-/// The orchestration words of the program, for each of the plans that it expands.
-pub mod orch {
-    /// Where the plan is; or the [list of tasks](crate::task_list).
-    pub const PLAN: usize = 0;
-    /// Words of the plan; or one of the numbers below.
-    pub const PLAN_WORDS: usize = 1;
-    /// Instead of the words of a plan: a list of tasks is there.
-    pub const TASK_LIST: u64 = u64::MAX;
-    /// Instead of the words of a plan: the words for another builder of the device stand there. Simulated devices alone run these.
-    pub const BUILDER: u64 = u64::MAX - 1;
-    /// Where the bindings are.
-    pub const BINDINGS: usize = 2;
-    /// Words of 64 bits of the bindings.
-    pub const BINDINGS_WORDS: usize = 3;
-    /// How many words for a plan.
-    pub const COUNT: usize = 4;
-    /// The largest number of plans that one launch expands; fewer if the words of a group follow them.
-    pub const MOST_PLANS: usize = pto_abi::limits::MAX_ORCH_ARGS / COUNT;
-}
-
 /// The words of the bindings, 64 bits each: a head, a word for each symbol, two for each array, a descriptor for each tensor, and a word
 /// for each kernel: the nanoseconds that it takes on a core, 0 if unknown.
 pub mod binding {

@@ -7,7 +7,7 @@
 //! their producers. The memory that the expansion needs does not depend on the number of tasks.
 //!
 //! ```text
-//! orch_args: plan, bindings --> read --> Plan::accept --> expand: loops --> tasks --> tiles --> submit_tensors
+//! LaunchPart: plan, bindings --> read --> Plan::accept --> expand: loops --> tasks --> tiles --> submit_tensors
 //!                                                            |  axes, expressions
 //!                                                            '--> epitaph: where a plan or a tile kernel ended, and why
 //! ```
@@ -29,6 +29,7 @@ mod expression;
 mod grain;
 mod heads;
 mod kept;
+mod launch_part;
 pub mod layout;
 mod line;
 mod measure;
@@ -50,4 +51,5 @@ pub const BUILDER: &str = "workload";
 
 pub use accept::{Plan, TensorUse};
 pub use expand::expand;
+pub use launch_part::LaunchPart;
 pub use stop::Stop;

@@ -68,6 +68,8 @@ pub struct Device {
     backend: Box<dyn Backend>,
     /// Whether something moves the transfers of its runs.
     has_transfers: bool,
+    /// The words of the group that it is a rank of, which each launch passes to its program; empty: it is in none.
+    group_words: Vec<u64>,
     /// What the tasks of its builder programs are checked with.
     check: Arc<BuilderCheck>,
 }
@@ -254,6 +256,7 @@ impl Device {
             spare: Spare::default(),
             epochs: Epochs::default(),
             has_transfers: false,
+            group_words: Vec::new(),
             check,
         })
     }
@@ -466,6 +469,16 @@ impl Device {
         self.has_transfers
     }
 
+    /// Its launches pass these words of a group to their programs; empty: it is in no group.
+    pub(crate) fn set_group(&mut self, words: Vec<u64>) {
+        self.group_words = words;
+    }
+
+    /// The words of its group.
+    pub(crate) fn group_words(&self) -> &[u64] {
+        &self.group_words
+    }
+
     pub(crate) fn shared_memory(&self) -> &Arc<Memory> {
         &self.memory
     }
@@ -617,6 +630,7 @@ impl Device {
             cores: self.cores,
             kernels: self.kernels.addresses(),
             epochs: self.epochs,
+            group: &self.group_words,
         };
         launch.write(arena, &tables)?;
         let before = CoreTotals::read(&arena.view(), self.cores);

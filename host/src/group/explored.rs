@@ -30,8 +30,8 @@ fn tensor(comm: &Communicator, at: u64) -> Result<TensorView<'static>, BuildErro
 }
 
 fn call<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let [what, algorithm] = *comm.program_args(stream.orch_args()) else {
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let [what, algorithm] = *stream.orch_args() else {
         return Err(BuildError::Failed(1));
     };
     let (values, other) = (tensor(&comm, 0)?, tensor(&comm, 1)?);
@@ -53,8 +53,8 @@ fn call<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// Rank 0 puts its values to rank 1, which copies them by sending them to itself. With a signal rank 1 waits for the put; without one it waits for a
 /// message that rank 0 sends besides, which can come before the bytes.
 fn put<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let comm = Communicator::of(stream.orch_args())?;
-    let [has_signal] = *comm.program_args(stream.orch_args()) else {
+    let comm = Communicator::of(stream.launch_args())?;
+    let [has_signal] = *stream.orch_args() else {
         return Err(BuildError::Failed(1));
     };
     let (values, other, copy) = (tensor(&comm, 0)?, tensor(&comm, 1)?, tensor(&comm, 2)?);

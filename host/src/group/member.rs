@@ -199,8 +199,8 @@ impl Membership {
 
     /// The communicator of all ranks.
     pub(super) fn communicator(&self, network: NetworkFigures) -> Communicator {
-        // These words are as they have to be.
-        Communicator::of(&self.words(Vec::new(), network)).expect("the words of a group")
+        // A group has no more ranks than tags tell apart.
+        Communicator::of_group(self.words(network)).expect("a group of few ranks")
     }
 
     /// The address of this many bytes of this rank's part of a window.
@@ -218,16 +218,15 @@ impl Membership {
         }
     }
 
-    /// The program's words, followed by those of the group.
-    pub(super) fn words(&self, mut own: Vec<u64>, network: NetworkFigures) -> Vec<u64> {
+    /// The words of the group.
+    pub(super) fn words(&self, network: NetworkFigures) -> GroupWords {
         let RankLocation { rank, size, ranks_per_node, .. } = self.location;
         let mut group = GroupWords::new((rank, size), ranks_per_node, network);
         for (base, bytes) in &self.windows {
             // There are no more windows than the words have room for.
             group = group.with_window(*base, *bytes).unwrap_or(group);
         }
-        group.encode(|word| own.push(word));
-        own
+        group
     }
 
     pub(super) fn transport(&self) -> &Arc<dyn Transport> {

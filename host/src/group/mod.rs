@@ -16,7 +16,7 @@
 //! use pto_host::{DeviceOptions, RunOptions};
 //!
 //! fn total<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-//!     let mut comm = Communicator::of(stream.orch_args())?;
+//!     let mut comm = Communicator::of(stream.launch_args())?;
 //!     let window = comm.window(0)?;
 //!     let values = TensorView::dense(window.base, ElementType::F32, &[4]);
 //!     comm.all_reduce(stream, &values, Reduction::SUM, &Options::default())?;

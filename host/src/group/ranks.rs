@@ -223,10 +223,15 @@ impl Group {
         let words = own.first().map_or(0, Vec::len) as u64;
         self.agree(pto_graph::symbol(work.builder).rotate_left(8) ^ words)?;
         let network = self.options.network;
-        let words = |(member, own): (&RankDevice, _)| member.membership().words(own, network);
-        let words: Vec<_> = self.members.iter().zip(own).map(words).collect();
-        let words = words.iter().map(|orch_args| Work::Stream { builder: work.builder, orch_args });
-        let results = run_all(&mut self.members, words, options);
+        for member in &mut self.members {
+            let mut words = Vec::new();
+            member.membership().words(network).encode(|word| words.push(word));
+            member.device_mut().set_group(words);
+        }
+        let work = own.iter().map(|orch_args| Work::Stream { builder: work.builder, orch_args });
+        let results = run_all(&mut self.members, work, options);
+        // A run outside of the group has no ranks to transfer to.
+        self.members.iter_mut().for_each(|member| member.device_mut().set_group(Vec::new()));
         self.report(results)
     }
 

@@ -52,15 +52,15 @@ impl Group {
         let mut rest = self.into_parts();
         let network = rest.options.network;
         let open = |member: RankDevice| {
-            let (device, rank) = member.into_parts();
+            let (mut device, rank) = member.into_parts();
             let location = rank.location().clone();
             let communicator = rank.communicator(network).of_session();
+            let mut words = Vec::new();
+            communicator.encode(|word| words.push(word));
+            device.set_group(words);
             let session = device.session(options.clone());
             let session =
                 session.map_err(|source| GroupError::Session { rank: location.rank, source })?;
-            let mut words = Vec::new();
-            communicator.encode(|word| words.push(word));
-            session.enter_group(words);
             rank.engine().into_iter().for_each(|engine| engine.enter_session());
             Ok(MemberSession { session, rank: Some(rank), location, communicator })
         };
@@ -127,13 +127,6 @@ impl MemberSession {
         self.communicator.window(window).map(|window| window.base).map_err(|_| missing)
     }
 
-    /// The words of a program with a communicator, for [`Stream::run`](crate::session::Stream::run): `own`, followed by those of the group.
-    #[must_use]
-    pub fn words(&self, mut own: Vec<u64>) -> Vec<u64> {
-        self.communicator.encode(|word| own.push(word));
-        own
-    }
-
     /// What was transferred since the sessions were opened, and why a transfer failed, if one did.
     #[must_use]
     pub fn transfers(&self) -> (TransferCounts, Option<String>) {
@@ -145,7 +138,9 @@ impl MemberSession {
         let device = self.session.clone().close();
         let rank = self.rank.take()?;
         leave(&rank);
-        Some((device?, rank))
+        let mut device = device?;
+        device.set_group(Vec::new());
+        Some((device, rank))
     }
 }
 

@@ -21,7 +21,7 @@ struct CallArguments {
 
 impl CallArguments {
     fn of<G: StreamBuilder>(stream: &G, comm: &Communicator) -> Result<Self, BuildError> {
-        let words = comm.program_args(stream.orch_args());
+        let words = stream.orch_args();
         let byte = |at: usize| u8::try_from(words[at]).map_err(|_| BuildError::Failed(1));
         let element = ElementType::try_from(byte(0)?).map_err(|_| BuildError::Failed(2))?;
         let count = u32::try_from(words[1]).map_err(|_| BuildError::Failed(3))?;
@@ -41,7 +41,7 @@ impl CallArguments {
 }
 
 fn all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, reduction, options, .. } = CallArguments::of(stream, &comm)?;
     comm.all_reduce(stream, &tensor, reduction, &options)?;
     comm.barrier(stream, &tensor)?;
@@ -49,7 +49,7 @@ fn all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 fn reduce_and_broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, reduction, options, root, .. } = CallArguments::of(stream, &comm)?;
     comm.reduce(stream, &tensor, (root, reduction), &options)?;
     comm.broadcast(stream, &tensor, root, &options)?;
@@ -57,7 +57,7 @@ fn reduce_and_broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildErr
 }
 
 fn scatter_and_gather<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, reduction, options, .. } = CallArguments::of(stream, &comm)?;
     comm.reduce_scatter(stream, &tensor, reduction, &options)?;
     comm.all_gather(stream, &tensor, &options)?;
@@ -65,7 +65,7 @@ fn scatter_and_gather<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError
 }
 
 fn exchange<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, other, options, .. } = CallArguments::of(stream, &comm)?;
     comm.all_to_all(stream, (&tensor, &other), &options)?;
     Ok(())
@@ -73,7 +73,7 @@ fn exchange<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 /// Each rank puts its first half to the next one's second half, signals, and waits.
 fn neighbours<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let comm = Communicator::of(stream.orch_args())?;
+    let comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, other, .. } = CallArguments::of(stream, &comm)?;
     let (next, signal) = ((comm.rank() + 1) % comm.size(), Signal { slot: 7, value: 1 });
     let offset = comm.window(0)?.bytes / 2;
@@ -89,7 +89,7 @@ fn large<G: StreamBuilder>(
     stream: &G,
     comm: &Communicator,
 ) -> Result<(TensorView<'static>, Options), BuildError> {
-    let words = comm.program_args(stream.orch_args());
+    let words = stream.orch_args();
     let algorithm = u8::try_from(words[3]).ok().and_then(|code| Algorithm::try_from(code).ok());
     let algorithm = algorithm.ok_or(BuildError::Failed(1))?;
     let count = u32::try_from(words[1]).map_err(|_| BuildError::Failed(2))?;
@@ -98,14 +98,14 @@ fn large<G: StreamBuilder>(
 }
 
 fn tiled<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let (tensor, options) = large(stream, &comm)?;
     comm.all_reduce(stream, &tensor, Reduction::SUM, &options)?;
     Ok(())
 }
 
 fn tiled_to_root<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let (tensor, options) = large(stream, &comm)?;
     comm.reduce(stream, &tensor, (0, Reduction::SUM), &options)?;
     Ok(())
@@ -113,7 +113,7 @@ fn tiled_to_root<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 /// Rank 1 makes a call that the others do not make.
 fn disagree<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, reduction, .. } = CallArguments::of(stream, &comm)?;
     let length = if comm.rank() == 1 { 8 } else { 16 };
     comm.all_reduce(stream, &tensor.slice(0, 0, length), reduction, &options)?;
@@ -121,7 +121,7 @@ fn disagree<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 fn broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, root, .. } = CallArguments::of(stream, &comm)?;
     comm.broadcast(stream, &tensor, root, &options)?;
     Ok(())
@@ -129,7 +129,7 @@ fn broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 /// The last rank reduces what the others take from rank 0.
 fn broadcast_or_all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, reduction, root, .. } = CallArguments::of(stream, &comm)?;
     if comm.rank() + 1 == comm.size() {
         comm.all_reduce(stream, &tensor, reduction, &options)?;
@@ -140,7 +140,7 @@ fn broadcast_or_all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), Build
 }
 
 fn all_reduce_or_barrier<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, reduction, .. } = CallArguments::of(stream, &comm)?;
     if comm.rank() + 1 == comm.size() {
         comm.barrier(stream, &tensor)?;
@@ -152,7 +152,7 @@ fn all_reduce_or_barrier<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildEr
 
 /// The same ranks twice: one sub-group adds up the first half, the other one the second half. Rank 1 calls them in the other order.
 fn two_sub_groups<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, .. } = CallArguments::of(stream, &comm)?;
     let size = comm.size();
     let missing = || BuildError::Failed(8);
@@ -170,7 +170,7 @@ fn two_sub_groups<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 /// Rank 1 gives up; the others wait for it.
 fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, reduction, root, .. } = CallArguments::of(stream, &comm)?;
     if comm.rank() == 1 {
         return if root == 0 { Err(BuildError::Failed(77)) } else { Ok(()) };
@@ -181,7 +181,7 @@ fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 /// The program of rank 1 never returns; the others wait for it.
 fn one_hangs<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
+    let mut comm = Communicator::of(stream.launch_args())?;
     let CallArguments { tensor, options, reduction, .. } = CallArguments::of(stream, &comm)?;
     comm.all_reduce(stream, &tensor, reduction, &options)?;
     while comm.rank() == 1 {
@@ -515,12 +515,13 @@ fn a_transfer_outside_of_a_group_is_a_named_fault() {
     let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 32 << 20, hosting: POOL };
     let mut device = crate::Device::open_sim(device, CollectivePrograms).unwrap();
     device.register_library().unwrap();
-    let mut words =
-        words(ElementType::I32, 4, (Reduction::SUM, Algorithm::RING, Order::ANY)).to_vec();
+    let words = words(ElementType::I32, 4, (Reduction::SUM, Algorithm::RING, Order::ANY));
     let network = pto_graph::group::NetworkFigures::DEFAULT;
     let at = device.alloc(2 * BYTES).unwrap();
     let group = pto_graph::group::GroupWords::new((0, 2), 2, network).with_window(at, 2 * BYTES);
-    group.unwrap().encode(|word| words.push(word));
+    let mut group_words = Vec::new();
+    group.unwrap().encode(|word| group_words.push(word));
+    device.set_group(group_words);
     let work = crate::Work::Stream { builder: "all_reduce", orch_args: &words };
     let options = RunOptions { stall_budget: Duration::from_millis(50), ..options() };
     let error = device.run(work, &options).unwrap_err();

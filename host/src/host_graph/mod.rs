@@ -11,8 +11,8 @@ use pto_abi::numbers::Counted;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::{TRANSFER, Transfer};
 use pto_graph::{
-    BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, Publish, Submission,
-    TaskDesc, TaskSpec, link_and_publish,
+    BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, LaunchArgs, Publish,
+    Submission, TaskDesc, TaskSpec, link_and_publish,
 };
 
 use crate::cycle::{self, Edges};
@@ -378,8 +378,8 @@ impl fmt::Debug for HostGraph<'_> {
 impl HostedBuilder for HostGraph<'_> {}
 
 impl GraphBuilder for HostGraph<'_> {
-    fn orch_args(&self) -> &[u64] {
-        &self.orch_args
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::of(&self.orch_args)
     }
 
     // Always: left to the compiler, it is inlined in one build and not in the next, which is 45 instructions a task.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -129,12 +129,8 @@ impl Session {
         device: Arc<Mutex<Device>>,
         service: ServiceRunner,
     ) -> Self {
-        let parts = SessionParts {
-            shared,
-            device: Mutex::new(Some(device)),
-            service: Mutex::new(service),
-            group_words: OnceLock::new(),
-        };
+        let parts =
+            SessionParts { shared, device: Mutex::new(Some(device)), service: Mutex::new(service) };
         Self { parts: Arc::new(parts) }
     }
 
@@ -382,17 +378,6 @@ impl Session {
         let device = self.parts.device().clone().ok_or(SessionError::Ended)?;
         let _request = self.parts.shared.request_device();
         Ok(act(&mut device.lock().unwrap_or_else(PoisonError::into_inner)))
-    }
-
-    /// Makes it the session of a rank. Each program gets these words after its own.
-    pub(crate) fn enter_group(&self, words: Vec<u64>) {
-        // A session enters a group once, when it is opened.
-        self.parts.group_words.set(words).unwrap_or_default();
-    }
-
-    /// The words of the group, which a program gets after its own; empty: the device is in none.
-    pub(crate) fn group_words(&self) -> &[u64] {
-        self.parts.group_words.get().map_or(&[], Vec::as_slice)
     }
 
     /// How kernels and programs are run, where a command does not say it itself.

@@ -1,6 +1,6 @@
 //! The owners of a session: the user's `Session`, its streams, and the stitchers of programs.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::running::SteppedService;
@@ -22,8 +22,6 @@ pub(super) struct SessionParts {
     /// `None`: the session is closed.
     pub(super) device: Mutex<Option<Arc<Mutex<Device>>>>,
     pub(super) service: Mutex<ServiceRunner>,
-    /// The words of the device's group, which a program gets after its own; not set: it is in none.
-    pub(super) group_words: OnceLock<Vec<u64>>,
 }
 
 /// What steps the service.

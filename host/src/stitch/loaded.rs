@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::library;
+use pto_graph::plan::LaunchPart;
 use pto_graph::plan::epitaph;
-use pto_graph::plan::layout::{binding, orch};
+use pto_graph::plan::layout::binding;
 use pto_graph::plan::task::scratch;
 use pto_graph::task_list::{self, ListedTask};
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
@@ -29,7 +30,7 @@ use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 use crate::session::OwnedWork;
 use crate::session::Session;
-use crate::workload::{BindingError, TensorBinding, WorkloadBindings};
+use crate::workload::{BindingError, TensorBinding, WorkloadBindings, plan_part};
 
 /// Bindings of a program that are kept.
 const KEPT_BINDINGS: usize = 256;
@@ -65,9 +66,9 @@ enum LoadedCode {
 /// A program that is bound to its tensors, ready to launch.
 pub(super) enum BoundProgram {
     Plan {
-        orch_args: [u64; orch::COUNT],
+        part: LaunchPart,
         epitaph: DeviceBuffer<u64>,
-        /// The words that `orch_args` name.
+        /// The bindings of the part.
         _bindings: DeviceBuffer<u64>,
     },
     /// A graph that needs a launch of its own.
@@ -87,17 +88,17 @@ pub(super) enum BoundProgram {
 
 /// A part of a launch that is a list of tasks or a builder.
 pub(super) struct ListedPart {
-    orch_args: [u64; orch::COUNT],
-    /// The words that `orch_args` name.
+    part: LaunchPart,
+    /// What the part is the address of.
     _words: DeviceBuffer<u64>,
 }
 
 impl BoundProgram {
-    /// The words of its part of a launch; `None`: it is not one part of several on the device.
-    pub(super) fn orch_args(&self) -> Option<&[u64; orch::COUNT]> {
+    /// Its part of a launch; `None`: it is not one part of several on the device.
+    pub(super) fn part(&self) -> Option<LaunchPart> {
         match self {
-            Self::Plan { orch_args, .. } => Some(orch_args),
-            Self::Listed { part, .. } => part.as_ref().map(|part| &part.orch_args),
+            Self::Plan { part, .. } => Some(*part),
+            Self::Listed { part, .. } => part.as_ref().map(|listed| listed.part),
             Self::Graph(_) | Self::Builder(_) => None,
         }
     }
@@ -119,7 +120,7 @@ impl BoundProgram {
     /// them is better loaded as an image.
     pub(super) fn belongs<'b>(&'b self, pending: impl Iterator<Item = &'b Self> + Clone) -> bool {
         let mut all = pending.chain([self]);
-        let is_part = |bound: &Self| bound.orch_args().is_some() && !bound.is_fine();
+        let is_part = |bound: &Self| bound.part().is_some() && !bound.is_fine();
         all.clone().all(|bound| bound.tasks().is_some()) || all.all(is_part)
     }
 }
@@ -305,10 +306,10 @@ impl ProgramCore {
         // Gates read a word of the list, so that they contain its address.
         let list = DeviceBuffer::zeroed(self.shared.memory.shared(), words(GmAddr::NULL).len())?;
         list.write(&words(list.address()))?;
-        let orch_args = [list.address().0, orch::TASK_LIST, 0, 0];
+        let part = LaunchPart::TaskList(list.address());
         let tasks = if has_block_shapes(tasks) { None } else { listing.visible() };
         let is_fine = tasks.as_ref().is_some_and(|tasks| self.shared.grain.is_fine(tasks));
-        let part = Some(ListedPart { orch_args, _words: list });
+        let part = Some(ListedPart { part, _words: list });
         Ok(BoundProgram::Listed { part, tasks, is_fine })
     }
 
@@ -346,19 +347,19 @@ impl ProgramCore {
         let words =
             BuilderWords { builder: &reference.name, args: &args, gate, tensors: &tensors }.words();
         let words = self.shared.upload(&words)?;
-        let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
-        let part = Some(ListedPart { orch_args, _words: words });
+        let part = LaunchPart::Builder(words.address());
+        let part = Some(ListedPart { part, _words: words });
         Ok(BoundProgram::Listed { part, tasks: None, is_fine: false })
     }
 
-    /// The run of a builder that has a launch of its own. One that adds its tasks by hand has no transfers, and gets no words of a group.
+    /// The run of a builder that has a launch of its own.
     fn builder_work(&self, reference: &BuilderReference, args: Vec<u64>) -> OwnedWork {
         let builder = reference.name.clone();
         match reference.variant {
             RuntimeVariant::AICPU_BUILD_GRAPH => {
                 OwnedWork::AicpuBuilder { builder, orch_args: args }
             }
-            _ => OwnedWork::Stream { builder, orch_args: self.shared.in_group(args) },
+            _ => OwnedWork::Stream { builder, orch_args: args },
         }
     }
 
@@ -382,9 +383,8 @@ impl ProgramCore {
         words[binding::SCRATCH] = scratch.address().0;
         words[binding::CORES] = self.shared.cores as u64;
         let bindings = self.shared.upload(&words)?;
-        let orch_args =
-            [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
-        Ok(BoundProgram::Plan { orch_args, epitaph, _bindings: bindings })
+        let part = plan_part(plan, &bindings);
+        Ok(BoundProgram::Plan { part, epitaph, _bindings: bindings })
     }
 
     /// What a run of the program ended with, in the words of the workload; the epitaph is empty then. `None`: no fault of the program.

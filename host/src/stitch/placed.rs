@@ -9,6 +9,7 @@ use pto_workload::program::{Program, Role, TensorDescription};
 
 use super::error::StitchError;
 use super::loaded::{BoundProgram, LoadedProgram, Neighbours, ProgramCore};
+use super::stitcher_core::StitcherCore;
 use super::stream::launch_options;
 use crate::buffer::DeviceBuffer;
 use crate::session::{Session, Stream};
@@ -74,9 +75,9 @@ impl PlacedProgram {
         }
         match &*bound {
             BoundProgram::Plan { .. } | BoundProgram::Listed { .. } => {
-                let parts: Vec<_> = bound.orch_args().copied().into_iter().collect();
-                let options = launch_options(session, &parts);
-                stream.run_with(self.loaded.shared.launch(&parts), options)?;
+                let parts: Vec<_> = bound.part().into_iter().collect();
+                let options = launch_options(session, &parts, self.loaded.shared.is_in_group());
+                stream.run_with(StitcherCore::launch(&parts), options)?;
             }
             BoundProgram::Graph(image) => {
                 stream.run(Arc::clone(image))?;

@@ -7,7 +7,7 @@ use pto_abi::limits::MAX_ORCH_ARGS;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
 use pto_graph::plan::BUILDER;
-use pto_graph::plan::layout::orch;
+use pto_graph::plan::LaunchPart;
 use pto_workload::program::MemorySpace;
 
 use super::counters::{Counters, Counts};
@@ -43,8 +43,8 @@ pub(super) struct StitcherCore {
     pub(super) expands_plans: bool,
     /// A kernel for the gates of builders that share a launch; `None`: on this device, a builder has a launch of its own.
     pub(super) gate: Option<(FuncId, CoreKind)>,
-    /// The words of the group, which a program gets after its own; empty: there is none.
-    group_words: Vec<u64>,
+    /// How many words of a launch describe its group; 0: the device is in none.
+    group_words: usize,
 }
 
 /// A block of memory that a tensor owns.
@@ -85,25 +85,24 @@ impl StitcherCore {
             on_chip_costs: session.with_device(|device| device.on_chip_costs())?,
             expands_plans: session.with_device(Device::expands_plans)?,
             gate: session.with_device(gate)?,
-            group_words: session.group_words().to_vec(),
+            group_words: session.with_device(|device| device.group_words().len())?,
         }))
     }
 
     /// The launch of these parts.
-    pub(super) fn launch(&self, parts: &[[u64; orch::COUNT]]) -> OwnedWork {
-        let orch_args = self.in_group(parts.as_flattened().to_vec());
+    pub(super) fn launch(parts: &[LaunchPart]) -> OwnedWork {
+        let orch_args = parts.iter().flat_map(LaunchPart::words).collect();
         OwnedWork::Stream { builder: BUILDER.to_owned(), orch_args }
     }
 
-    /// The words of a program, followed by those of the group.
-    pub(super) fn in_group(&self, mut own: Vec<u64>) -> Vec<u64> {
-        own.extend(&self.group_words);
-        own
+    /// Whether the device is a rank of a group.
+    pub(super) const fn is_in_group(&self) -> bool {
+        self.group_words > 0
     }
 
     /// Parts of a launch, at most: the words of the group take room of theirs.
     pub(super) const fn most_parts(&self) -> usize {
-        MAX_ORCH_ARGS.saturating_sub(self.group_words.len()) / orch::COUNT
+        MAX_ORCH_ARGS.saturating_sub(self.group_words) / LaunchPart::WORDS
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pto_abi::stream::StreamCapacities;
-use pto_graph::plan::layout::orch;
+use pto_graph::plan::LaunchPart;
 use pto_graph::task_list::ListedTask;
 use pto_workload::program::{Format, MemorySpace, Role, TensorDescription, TensorLayout};
 use pto_workload::tile::DType;
@@ -361,10 +361,10 @@ impl ProgramStream {
         if let Some(graphs) = graphs {
             return Ok(self.stream.run(self.joined(parts, &graphs)?)?);
         }
-        let words: Option<Vec<_>> = parts.iter().map(|part| part.orch_args().copied()).collect();
-        let words = words.expect("programs whose parts have no words share no launch: `belongs`");
-        let options = launch_options(self.session(), &words);
-        Ok(self.stream.run_with(self.shared.launch(&words), options)?)
+        let words: Option<Vec<_>> = parts.iter().map(|part| part.part()).collect();
+        let words = words.expect("programs that are no parts of a launch share none: `belongs`");
+        let options = launch_options(self.session(), &words, self.shared.is_in_group());
+        Ok(self.stream.run_with(StitcherCore::launch(&words), options)?)
     }
 
     /// The image of these graphs; `graphs` are their tasks.
@@ -459,13 +459,17 @@ impl ProgramStream {
 }
 
 /// The options of a session, with the windows that plans need, and the heaps that builders and collectives need.
-pub(super) fn launch_options(session: &Session, parts: &[[u64; orch::COUNT]]) -> RunOptions {
+pub(super) fn launch_options(
+    session: &Session,
+    parts: &[LaunchPart],
+    is_in_group: bool,
+) -> RunOptions {
     let of_session = session.run_options();
     let usual = StreamCapacities::STANDARD;
     let mut capacities = for_plans(of_session.capacities, usual.window);
-    let has_builder = parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER);
+    let has_builder = parts.iter().any(|part| matches!(part, LaunchPart::Builder(_)));
     // The parts of other ranks come into heaps. Whether a plan has collectives, its words alone say.
-    let has_heaps = has_builder || !session.group_words().is_empty();
+    let has_heaps = has_builder || is_in_group;
     if has_heaps && of_session.capacities.stream == StreamCapacities::OFF {
         capacities.stream.heap_rings = usual.heap_rings;
         capacities.stream.heap_bytes = usual.heap_bytes;

@@ -12,5 +12,5 @@ mod run;
 pub use pto_aicore_kernels::tile_task::run_body;
 
 pub use bindings::{ArrayBinding, BindingError, TensorBinding, WorkloadBindings};
-pub(crate) use run::for_plans;
 pub use run::{WorkloadError, WorkloadRun};
+pub(crate) use run::{for_plans, plan_part};

@@ -8,7 +8,8 @@ use pto_abi::numbers::Grouped;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicore_kernels::KernelFn;
-use pto_graph::plan::layout::{binding, limits, orch};
+use pto_graph::plan::LaunchPart;
+use pto_graph::plan::layout::{binding, limits};
 use pto_graph::plan::task::scratch;
 use pto_graph::plan::{BUILDER, epitaph};
 use pto_workload::plan::{Compiled, RunFault};
@@ -58,9 +59,20 @@ pub struct WorkloadRun {
     scratch: DeviceBuffer<u64>,
     /// Cores that have a slot of the scratch memory.
     slots: usize,
-    orch_args: [u64; orch::COUNT],
+    orch_args: [u64; LaunchPart::WORDS],
     /// Kernels whose bodies are functions of this process.
     functions: BTreeMap<String, KernelFn>,
+}
+
+/// The part of a launch that submits a plan.
+pub(crate) fn plan_part(plan: &DeviceBuffer<u32>, bindings: &DeviceBuffer<u64>) -> LaunchPart {
+    LaunchPart::Plan {
+        plan: plan.address(),
+        // A plan has some thousand words at most.
+        words: u32::try_from(plan.len()).unwrap_or(u32::MAX),
+        bindings: bindings.address(),
+        binding_words: bindings.len() as u64,
+    }
 }
 
 impl WorkloadRun {
@@ -89,8 +101,7 @@ impl WorkloadRun {
         words[binding::SCRATCH] = scratch.address().0;
         words[binding::CORES] = slots as u64;
         let bindings = device.upload(&words)?;
-        let orch_args =
-            [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
+        let orch_args = plan_part(&plan, &bindings).words();
         let functions = bound.functions().clone();
         let run =
             Self { compiled, plan, code, bindings, epitaph, scratch, slots, orch_args, functions };

@@ -8,8 +8,8 @@
 //! ```text
 //! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs after
 //! ```
-//! The host writes the words of such a builder (`host/src/stitch/builder_words.rs`) to the memory of the device, and the orchestration words of the launch have their address
-//! ([`orch::BUILDER`]).
+//! The host writes the words of such a builder (`host/src/stitch/builder_words.rs`) to the memory of the device, and the launch has a part with their address
+//! ([`LaunchPart::Builder`]).
 
 use std::cell::RefCell;
 
@@ -17,13 +17,12 @@ use pto_abi::gm::GmWindow;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::GroupWords;
-use pto_graph::plan::BUILDER;
-use pto_graph::plan::layout::orch;
+use pto_graph::plan::{BUILDER, LaunchPart};
 use pto_graph::task_list::Words;
 use pto_graph::{
     Arg, Bindings, BuildError, Comparison, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp, Submission,
-    TaskDesc, TensorTask, TensorView, link_and_publish,
+    HostedBuilder, LaunchArgs, OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp,
+    Submission, TaskDesc, TensorTask, TensorView, link_and_publish,
 };
 
 /// A builder of a run that streams. Programs of a set run on it.
@@ -31,36 +30,30 @@ pub(crate) trait HostedStream: StreamBuilder + HostedBuilder {}
 
 impl<G: StreamBuilder + HostedBuilder> HostedStream for G {}
 
-type Args = [u64; orch::COUNT];
-
-/// Whether a launch has other builders in addition to plans.
-pub(crate) fn has_builders(args: &[u64]) -> bool {
-    let parts: &[Args] = own(args).as_chunks().0;
-    parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER)
-}
-
-/// The words of the parts, without those of the group.
-fn own(args: &[u64]) -> &[u64] {
-    args.get(..GroupWords::own_count(args)).unwrap_or(args)
+/// The parts of a launch, if it has other builders in addition to plans.
+pub(crate) fn with_builders(orch_args: &[u64]) -> Option<Vec<LaunchPart>> {
+    let (parts, []) = orch_args.as_chunks() else { return None };
+    let parts: Vec<_> =
+        parts.iter().map(|words| LaunchPart::of(*words).ok()).collect::<Option<_>>()?;
+    parts.iter().any(|part| matches!(part, LaunchPart::Builder(_))).then_some(parts)
 }
 
 /// Runs the parts of a launch, each with `run`, by the symbol of its builder.
 pub(crate) fn build(
     stream: &mut dyn HostedStream,
+    parts: Vec<LaunchPart>,
     run: impl Fn(u64, &mut LaunchBranch<'_>) -> Option<Result<(), BuildError>>,
 ) -> Result<(), BuildError> {
-    let parts: Vec<Args> = own(stream.orch_args()).as_chunks().0.to_vec();
-    let own = own(stream.orch_args()).len();
-    let in_group = own < stream.orch_args().len();
-    let (mut group, _) = GroupWords::decode(stream.orch_args())?;
+    let in_group = !stream.launch_args().group.is_empty();
+    let mut group = GroupWords::decode(stream.launch_args().group)?;
     for (number, part) in (0..).zip(parts) {
-        let (symbol, mut part) = match part[orch::PLAN_WORDS] {
-            orch::BUILDER => LaunchBranch::of_builder(stream, GmAddr(part[orch::PLAN]))?,
+        let (symbol, mut part) = match part {
+            LaunchPart::Builder(words) => LaunchBranch::of_builder(stream, words)?,
             _ => (pto_graph::symbol(BUILDER), LaunchBranch::of_plan(stream, part)),
         };
         if in_group {
             group.part = number;
-            group.encode(|word| part.args.push(word));
+            group.encode(|word| part.group.push(word));
         }
         run(symbol, &mut part).ok_or(Fault::BUILD_NO_BUILDER)??;
         part.end()?;
@@ -71,7 +64,10 @@ pub(crate) fn build(
 /// One part of a launch: the runtime, as the builder of this part sees it.
 pub(crate) struct LaunchBranch<'p> {
     stream: RefCell<&'p mut dyn HostedStream>,
+    /// Its own words.
     args: Vec<u64>,
+    /// The words of the group.
+    group: Vec<u64>,
     /// `None`: a plan, whose tasks hide nothing.
     order: Option<MemoryGate>,
 }
@@ -171,13 +167,15 @@ impl MemoryGate {
 }
 
 impl<'p> LaunchBranch<'p> {
-    fn of_plan(stream: &'p mut dyn HostedStream, args: Args) -> Self {
-        Self { stream: RefCell::new(stream), args: args.to_vec(), order: None }
+    fn of_plan(stream: &'p mut dyn HostedStream, part: LaunchPart) -> Self {
+        let args = part.words().to_vec();
+        Self { stream: RefCell::new(stream), args, group: Vec::new(), order: None }
     }
 
     fn of_builder(stream: &'p mut dyn HostedStream, at: GmAddr) -> Result<(u64, Self), Fault> {
         let (symbol, args, order) = MemoryGate::read(stream, at)?;
-        Ok((symbol, Self { stream: RefCell::new(stream), args, order: Some(order) }))
+        let (stream, group) = (RefCell::new(stream), Vec::new());
+        Ok((symbol, Self { stream, args, group, order: Some(order) }))
     }
 
     /// The end of the branch: what follows it waits for the tasks that use hidden memory.
@@ -308,8 +306,8 @@ impl<'p> LaunchBranch<'p> {
 }
 
 impl GraphBuilder for LaunchBranch<'_> {
-    fn orch_args(&self) -> &[u64] {
-        &self.args
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs { program: &self.args, group: &self.group }
     }
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {

@@ -60,8 +60,8 @@ impl BuilderSet for AnyBuilders {
         if symbol != pto_graph::symbol(plan::BUILDER) {
             return self.0.build_stream(symbol, &mut Stream::of(stream));
         }
-        if concurrent::has_builders(stream.orch_args()) {
-            return Some(concurrent::build(stream, |symbol, part| self.part(symbol, part)));
+        if let Some(parts) = concurrent::with_builders(stream.orch_args()) {
+            return Some(concurrent::build(stream, parts, |symbol, part| self.part(symbol, part)));
         }
         self.part(symbol, stream)
     }
@@ -118,7 +118,7 @@ impl<'s> Stream<'s> {
         &mut self,
         call: impl FnOnce(&mut Communicator, &mut Self) -> Result<R, Fault>,
     ) -> Result<R, Fault> {
-        let taken = self.1.take().map_or_else(|| Communicator::of(self.0.orch_args()), Ok);
+        let taken = self.1.take().map_or_else(|| Communicator::of(self.0.launch_args()), Ok);
         let mut comm = taken?;
         let done = call(&mut comm, self);
         self.1 = Some(comm);

@@ -13,9 +13,9 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
-    GraphBuilder, HostedBuilder, OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp,
-    Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
-    link_and_publish,
+    GraphBuilder, HostedBuilder, LaunchArgs, OpResult, Predicate, Publish, Recording,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask,
+    TensorView, link_and_publish,
 };
 
 use super::digest::Digest;
@@ -478,8 +478,8 @@ fn record_task(id: TaskId, args: usize, tensors: usize, func_id: FuncId, kind: C
 impl<G: GraphBuilder> HostedBuilder for TracedGraph<'_, G> {}
 
 impl<G: GraphBuilder> GraphBuilder for TracedGraph<'_, G> {
-    fn orch_args(&self) -> &[u64] {
-        self.graph.orch_args()
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        self.graph.launch_args()
     }
 
     /// The calls of which a submission consists are noted one by one: the task, its edges, its publish. A builder that takes a range at once reports to the

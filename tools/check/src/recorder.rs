@@ -9,8 +9,8 @@ use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
 use pto_graph::{
     Arg, Bindings, BlockShape, Chain, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder,
-    OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp, Submission, TaskDesc,
-    TaskSpec, TensorTask, TensorView, link_and_publish,
+    LaunchArgs, OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp, Submission,
+    TaskDesc, TaskSpec, TensorTask, TensorView, link_and_publish,
 };
 
 use crate::program::{
@@ -270,8 +270,8 @@ pub(crate) fn whole(tensor: usize, element: ElementType, shape: &[u32]) -> View 
 impl<G: GraphBuilder> HostedBuilder for Recorder<'_, G> {}
 
 impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
-    fn orch_args(&self) -> &[u64] {
-        self.graph.orch_args()
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        self.graph.launch_args()
     }
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {

@@ -13,8 +13,8 @@ mod template;
 use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Chain, ChainTemplate, EdgeOutcome, GraphBuilder, OpResult, Predicate, Publish, ScopeId,
-    StreamBuilder, StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, link_and_publish,
+    Chain, ChainTemplate, EdgeOutcome, GraphBuilder, LaunchArgs, OpResult, Predicate, Publish,
+    ScopeId, StreamBuilder, StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, link_and_publish,
 };
 
 use super::map::AccessKind;
@@ -29,7 +29,7 @@ use crate::config::Config;
 /// The builder of `tensormap_and_ringbuffer`. See the file.
 pub struct Stream<'a, C: Config> {
     tasks: Tasks<'a, C>,
-    orch_args: &'a [u64],
+    args: LaunchArgs<'a>,
     /// The recording that is being made.
     draft: Option<Draft<'a>>,
 }
@@ -44,7 +44,7 @@ impl<'a, C: Config> Stream<'a, C> {
         machine: &'a mut C::Machine,
     ) -> Self {
         let tasks = Tasks::new(&inputs, stream, schedulers, memory, machine);
-        Self { tasks, orch_args: inputs.orch_args, draft: None }
+        Self { tasks, args: inputs.args, draft: None }
     }
 
     /// How many tasks were added.
@@ -190,8 +190,8 @@ impl<'a, C: Config> Stream<'a, C> {
 }
 
 impl<C: Config> GraphBuilder for Stream<'_, C> {
-    fn orch_args(&self) -> &[u64] {
-        self.orch_args
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        self.args
     }
 
     #[inline(always)]

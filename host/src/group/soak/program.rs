@@ -55,8 +55,8 @@ pub(super) fn work<'a>(words: &'a (dyn Fn(u32) -> Vec<u64> + Sync)) -> GroupWork
 }
 
 fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let mut comm = Communicator::of(stream.orch_args())?;
-    let (how, words) = split(comm.program_args(stream.orch_args()))?;
+    let mut comm = Communicator::of(stream.launch_args())?;
+    let (how, words) = split(stream.orch_args())?;
     let calls: Vec<[u64; WORDS]> = words.as_chunks().0.to_vec();
     if how == NEVER_COMES {
         return Ok(());

@@ -2,8 +2,8 @@
 
 use pto_host::abi::{BuildMode, FanoutStrategy, Fault, GmAddr, TaskId, symbol::symbol};
 use pto_host::graph::{
-    Arg, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, OpResult, ScopeId, StreamBuilder,
-    StreamOp, Submission, TaskDesc, TensorView,
+    Arg, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, LaunchArgs, OpResult, ScopeId,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TensorView,
 };
 use pto_host::{Device, Hosting, Work};
 
@@ -23,8 +23,8 @@ struct Sequential {
 impl HostedBuilder for Sequential {}
 
 impl GraphBuilder for Sequential {
-    fn orch_args(&self) -> &[u64] {
-        &self.words
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::of(&self.words)
     }
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let TaskDesc::Tensors(task) = submission.desc else { return Ok(None) };

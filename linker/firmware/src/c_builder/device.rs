@@ -4,7 +4,7 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     BuildError, BuilderSet, Chain, ChainTemplate, EdgeOutcome, GraphBuilder, HostedBuilder,
-    OpResult, StreamBuilder, StreamOp, Submission, TensorView,
+    LaunchArgs, OpResult, StreamBuilder, StreamOp, Submission, TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -70,8 +70,8 @@ struct OnDevice<'g, G, R> {
 
 impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     #[inline]
-    fn orch_args(&self) -> &[u64] {
-        self.graph.orch_args()
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        self.graph.launch_args()
     }
 
     // Always: the compiler knows what is submitted where the program calls, but not across a call.

@@ -11,8 +11,8 @@ use pto_abi::foreign::{StreamArg, StreamTask, StreamTensor};
 use pto_abi::runtime::{RunConfig, Runtime};
 use pto_abi::{CoreKind, Fault, GmAddr, GmWindow, TaskId};
 use pto_graph::{
-    BuildError, BuilderSet, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder, OpResult,
-    StreamBuilder, StreamOp, Submission, TaskDesc, TensorView, link_and_publish,
+    BuildError, BuilderSet, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder, LaunchArgs,
+    OpResult, StreamBuilder, StreamOp, Submission, TaskDesc, TensorView, link_and_publish,
 };
 use pto_native::foreign::Build;
 use pto_native::foreign::object::{RuntimeObject, field};
@@ -37,8 +37,8 @@ struct Graph {
 impl HostedBuilder for Graph {}
 
 impl GraphBuilder for Graph {
-    fn orch_args(&self) -> &[u64] {
-        &self.words
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::of(&self.words)
     }
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let word = |arg: &pto_graph::Arg<'_>| match arg {

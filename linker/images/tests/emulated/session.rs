@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::stream::StreamCapacities;
@@ -307,7 +307,7 @@ impl Session {
         let arena = self.arena(address, layout.total_bytes);
         let block = LaunchBlock {
             config: config(builder, setup),
-            orch: OrchArgs::of(words).expect("eight words"),
+            orch: OrchArgs::of(LaunchArgs::of(words)).expect("eight words"),
             capacities: &of_run(&capacities, setup),
             image_bytes: image.len() as u64,
             kernels: &self.kernels,

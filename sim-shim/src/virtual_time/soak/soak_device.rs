@@ -8,7 +8,7 @@ use pto_abi::handshake::Handshake;
 use pto_abi::kinds::RunFlags;
 use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
-use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
+use pto_abi::runtime::{Epitaph, RunConfig, region};
 use pto_abi::symbol::symbol;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{Fault, GmAddr, RuntimeVariant};
@@ -261,7 +261,7 @@ impl SoakDevice {
     fn write_launch(&self) {
         let block = LaunchBlock {
             config: self.config(),
-            orch: OrchArgs::of(&[]).unwrap_or_else(bytemuck::Zeroable::zeroed),
+            orch: bytemuck::Zeroable::zeroed(),
             capacities: &self.capacities,
             image_bytes: self.capacities.image_bytes,
             kernels: &self.kernels,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::gm::GmWindow;
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{OrchArgs, RunConfig, region};
 use pto_abi::stream::StreamCapacities;
@@ -126,7 +126,7 @@ impl Device {
         }
         let block = LaunchBlock {
             config: self.config(builder),
-            orch: OrchArgs::of(orch).unwrap(),
+            orch: OrchArgs::of(LaunchArgs::of(orch)).unwrap(),
             capacities: &self.options.capacities,
             image_bytes,
             kernels: &kernels,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
 use pto_abi::launch_words::{
     Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets, LaunchWords,
 };
@@ -205,7 +205,7 @@ impl Device {
         }
         let block = LaunchBlock {
             config,
-            orch: OrchArgs::of(orch).expect("examples have few words"),
+            orch: OrchArgs::of(LaunchArgs::of(orch)).expect("examples have few words"),
             capacities: &CAPACITIES,
             image_bytes: image.len() as u64,
             kernels: &kernels,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use pto_abi::launch::LaunchArgs;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::sync::AtomicU64;
@@ -91,7 +92,7 @@ impl RunWords {
         Some(BuilderInputs {
             state: self.state()?,
             line: self.instances.first()?,
-            orch_args,
+            args: LaunchArgs::of(orch_args),
             generation: GENERATION,
             has_kind: [true; CoreKind::COUNT],
         })

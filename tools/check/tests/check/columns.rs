@@ -10,8 +10,8 @@ use pto_check::{
 use pto_graph::signature::{Access, Extents};
 use pto_graph::{
     Arg, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Link, StreamBuilder, Submission, TaskDesc, TaskSpec, TensorTask, TensorView,
-    Variation,
+    HostedBuilder, LaunchArgs, Link, StreamBuilder, Submission, TaskDesc, TaskSpec, TensorTask,
+    TensorView, Variation,
 };
 use std::sync::Arc;
 
@@ -199,8 +199,8 @@ fn a_view_that_leaves_its_tensor_in_a_graph_follows_the_others() {
 struct TaskIds(u32);
 
 impl GraphBuilder for TaskIds {
-    fn orch_args(&self) -> &[u64] {
-        &[]
+    fn launch_args(&self) -> LaunchArgs<'_> {
+        LaunchArgs::default()
     }
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
