@@ -1,6 +1,6 @@
 //! The device that a run asks for: its options, and how it is opened.
 
-use pto_abi::CoreKind;
+use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host;
 use pto_host::fw::Tracing;
 use pto_host::virt::qemu::find;
@@ -112,20 +112,22 @@ impl Wanted {
         }
     }
 
-    /// AICPU instances, where the command line does not say.
-    pub(crate) fn aicpu(&self) -> u32 {
-        match (self, self.virtual_options()) {
+    /// AICPU instances of a run, where the command line does not say: no more schedulers than the device has clusters.
+    pub(crate) fn aicpu(&self, variant: RuntimeVariant) -> u32 {
+        let usual = match (self, self.virtual_options()) {
             (_, Some(options)) => count(options.profile.aicpu),
             (Self::Virt(options, _), None) => options.aicpu,
             (Self::Simulator(_) | Self::A2a3(_), None) => RunOptions::default().aicpu_instances,
-        }
+        };
+        let (cube, vector) = (self.cores(CoreKind::AIC), self.cores(CoreKind::AIV));
+        let clusters = cube.max(vector.div_ceil(2));
+        let builders = u32::from(variant.has_builder());
+        usual.min(builders + clusters).max(builders + 1)
     }
 
-    /// AICPU instances of a session, where the command line does not say: not more than there are clusters for.
+    /// AICPU instances of a session, where the command line does not say. One of them feeds the others, as a builder does.
     pub(crate) fn session_aicpu(&self) -> u32 {
-        let (cube, vector) = (self.cores(CoreKind::AIC), self.cores(CoreKind::AIV));
-        // One of them feeds, and has no cores.
-        self.aicpu().min(1 + cube.max(vector / 2)).max(2)
+        self.aicpu(RuntimeVariant::AICPU_BUILD_GRAPH)
     }
 
     /// How virtual time is made, if that is how it is hosted.

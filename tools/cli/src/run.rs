@@ -207,7 +207,7 @@ fn run_options(
             RuntimeVariant::TENSORMAP_AND_RINGBUFFER
         )));
     }
-    let aicpu = args.aicpu.unwrap_or_else(|| wanted.aicpu());
+    let aicpu = args.aicpu.unwrap_or_else(|| wanted.aicpu(variant));
     if variant.has_builder() && aicpu < MIN_AICPU_BUILD_INSTANCES {
         return Err(Failure::usage(format!(
             "--aicpu {aicpu} is too few for {variant}: one instance builds the graph, and at least one more must schedule; \

@@ -199,7 +199,7 @@ pub(crate) struct RunArgs {
     #[arg(default_value_t = FanoutStrategy::LOCK_FREE)]
     pub(crate) fanout: FanoutStrategy,
     /// Number of AICPU instances. Under aicpu_build_graph and tensormap_and_ringbuffer one of them builds, and the others
-    /// schedule [default: 4, or that of the profile]
+    /// schedule [default: 4, or that of the profile; fewer where the device has fewer clusters]
     #[arg(long, help_heading = "Runtime", value_name = "N")]
     #[arg(value_parser = whole(1, MAX_AICPU))]
     pub(crate) aicpu: Option<u32>,
@@ -284,6 +284,7 @@ impl RunArgs {
     pub(crate) fn of_one_graph(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let options = [
             ("--build-mode", self.build_mode.is_some()),
+            ("--fanout", self.fanout != FanoutStrategy::LOCK_FREE),
             ("--output", !self.outputs.is_empty()),
             ("--expect", !self.expect.is_empty()),
             ("--dump", self.dump.is_some()),

@@ -443,7 +443,7 @@ fn the_training_loop_refuses_what_it_cannot_do() {
     refuses("--param=outer=65536", &["too large"]);
     refuses("--param=rate=nan", &["rate", "finite"]);
     refuses("--trace=x.svg", &["'x.svg'", "use .json"]);
-    for option in ["--predict", "--gantt", "--rounds=7", "--output=a=x.npy"] {
+    for option in ["--predict", "--gantt", "--rounds=7", "--fanout=locked", "--output=a=x.npy"] {
         refuses(option, &["three programs", "leave --"]);
     }
     let once = ["run", "training_loop", "--param=iterations=1", "--param=inner=64"];

@@ -148,6 +148,16 @@ fn a_wrong_result_is_exit_code_1() {
     assert_eq!((&value["check"]["wrong"], &value["exit_code"]), (&1.into(), &1.into()));
 }
 
+/// One cluster has room for one scheduler, so that the usual four instances are too many.
+#[test]
+fn a_small_device_gets_as_few_instances_as_it_can_use() {
+    for (runtime, instances) in [("host_build_graph", 1), ("aicpu_build_graph", 2)] {
+        let runtime = format!("--runtime={runtime}");
+        let value = json(&["run", "matmul", "--aic=1", "--aiv=1", &runtime], 0);
+        assert_eq!(value["device"]["aicpu"], instances, "{runtime}");
+    }
+}
+
 #[test]
 fn a_fault_is_exit_code_3_and_tells_its_name_and_remedy() {
     let few = ["run", "matmul", "--aicpu=16", "--aic=1", "--aiv=2"];
