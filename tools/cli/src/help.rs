@@ -1,58 +1,44 @@
-//! The end of each `--help`: examples and exit codes. Also the text of `--version`.
+//! The end of each `--help`: examples. Also the exit codes, and the text of `--version`.
 
 /// The release, and the commit that it was built from where the build knows it.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PTO_COMMIT"), ")");
 
-macro_rules! exit_codes {
-    () => {
-        "\
-Exit codes:
-  0  success; for a run also: the result is right
-  1  the result of the run is wrong, or the check found something wrong with the program; in virtual
-     time also: a checker found a violation, or the injected fault did not happen
-  2  an unknown name, a bad value or a bad input file; nothing ran
-  3  the run ended with a fault of the runtime (`pto info faults`)
-  4  a file could not be read or written, or an internal error
-  130  Ctrl-C; `pto soak` also says what it has tried, and how to go on
-A kernel that crashes on the simulator ends the command by its signal, after a line that names it."
-    };
-}
+/// What the exit codes mean. The code of a line is followed by two blanks.
+pub(crate) const EXIT_CODES: &str = "\
+0  success; for a run also: the result is right
+1  the result of the run is wrong, or the check found something wrong with the program; in virtual
+   time also: a checker found a violation, or the injected fault did not happen
+2  an unknown name, a bad value or a bad input file; nothing ran
+3  the run ended with a fault of the runtime (`pto info faults`)
+4  a file could not be read or written, or an internal error
+130  Ctrl-C; `pto soak` also says what it has tried, and how to go on
+A kernel that crashes on the simulator ends the command by its signal, after a line that names it.";
 
-/// The examples of a command, and the exit codes where it has more than two.
+/// The examples of a command.
 macro_rules! examples {
-    ($($name:ident: $($line:literal),+;)*) => {
-        $(pub(crate) const $name: &str = concat!("Examples:\n", $("  ", $line, "\n",)+ "\n", exit_codes!());)*
-    };
-}
-
-macro_rules! short_examples {
     ($($name:ident: $($line:literal),+;)*) => {
         $(pub(crate) const $name: &str = concat!("Examples:", $("\n  ", $line,)+);)*
     };
 }
 
 examples! {
-    PTO: "pto list", "pto run vector_example";
+    PTO: "pto info", "pto run paged_attention", "pto help run", "pto info exit-codes", "pto completions bash > ~/.local/share/bash-completion/completions/pto", "pto man ~/.local/share/man/man1";
     RUN: "pto run paged_attention", "pto run random_dag --hosting virtual --seed 7 --trace run.json", "pto run tp_decoder --group local:4", "mpirun -n 8 pto run tp_decoder --group mpi", "pto run matmul --input a=a.npy --output c=c.npy --dump tensors", "pto run graph.jsonl --kernels kernels.so --input row=row.npy --expect mean=golden.npy", "pto run vector_example --device a2a3";
     SOAK: "pto soak --seeds 1000", "pto soak --replay 7 --faults", "pto soak --sessions --seeds 1000", "pto soak --groups --seeds 1000", "mpirun -n 64 pto soak --seeds 100000000";
     ANALYZE: "pto run cholesky --trace run.json && pto analyze run.json", "pto analyze after.json --against before.json";
     VIEW: "pto run cholesky --trace run.json && pto view run.json", "pto view run.json -o run.svg", "pto view before.json after.json -o both.html";
     GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg", "pto graph paged_attention -o graph.html";
     CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl --input matrix=inputs/matrix.npy";
-    MIGRATE: "pto migrate programs", "pto migrate programs --json";
     BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1", "pto bench --device-metg=matmul,tb_fft", "pto bench --sessions --commands 1000000";
-    COMM_SCALING: "pto comm scaling --ranks 2,8,64", "pto comm scaling --layer --json";
-    COMM_BENCH: "pto comm bench --group local:4 --to 1M", "pto comm bench --group virtual:8 --to 64M --factor 8 --svg bench.svg", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
-}
-
-short_examples! {
-    COMM: "pto comm bench --group local:4 --to 1M";
-    LIST: "pto list kernels";
-    INFO: "pto info faults";
+    BENCH_GROUPS: "pto bench groups --ranks 2,8,64", "pto bench groups --layer --json";
+    BENCH_COLLECTIVES: "pto bench collectives --group local:4 --to 1M", "pto bench collectives --group virtual:8 --to 64M --factor 8 --svg bench.svg", "mpirun -n 2 pto bench collectives --group mpi --from 64K --to 4M";
+    INFO: "pto info kernels", "pto info faults";
+    COMPAT: "pto compat simpler programs", "pto compat cann run -- ./program input.bin";
+    SIMPLER: "pto compat simpler programs", "pto compat simpler programs --json";
     FW: "pto fw build --release", "pto fw list";
-    ACL: "pto acl run -- ./program input.bin", "pto acl replay calls.txt";
-    ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin", "pto acl run --fail aclrtMalloc:3:207001 -- ./program", "pto acl run --fail aicore-exception:2 -- ./program", "pto acl run --device virt -- ./program", "pto acl run --record calls.txt -- ./program";
-    ACL_REPLAY: "pto acl replay calls.txt", "pto acl replay --virtual --seed 7 --check calls.txt";
+    CANN: "pto compat cann run -- ./program input.bin", "pto compat cann replay calls.txt";
+    ACL_RUN: "pto compat cann run --virtual --seed 7 -- ./program input.bin", "pto compat cann run --fail aclrtMalloc:3:207001 -- ./program", "pto compat cann run --fail aicore-exception:2 -- ./program", "pto compat cann run --device virt -- ./program", "pto compat cann run --record calls.txt -- ./program";
+    ACL_REPLAY: "pto compat cann replay calls.txt", "pto compat cann replay --virtual --seed 7 --check calls.txt";
     FW_BUILD: "pto fw build --release", "pto fw build --image cann --aicore --pto-isa pto-isa/include --release";
     FW_SEAL: "pto fw seal target/aicore-dav-c220";
     FW_INSPECT: "pto fw inspect firmware.img";
@@ -64,25 +50,25 @@ short_examples! {
     PROGRAM_INSPECT: "pto program inspect softmax.ptop", "pto program inspect softmax.ptop --section source";
     PROGRAM_RUN: "pto program run softmax.ptop --param scale=0.5 --loops 10", "pto program run softmax.ptop --input X=x.npy --param scale=0.5 --expect Y=golden.npy --pcc 0.999", "pto program run softmax.ptop --param scale=0.5 --device virt";
     PROGRAM_CHECK: "pto program check softmax.ptop --system device.json";
+    PROGRAM_QUERY: "pto program query -o device.json";
     PROGRAM_DIFF: "pto program diff before.ptop after.ptop";
-    QUERY: "pto query -o device.json";
     COMPLETIONS: "pto completions bash > ~/.local/share/bash-completion/completions/pto";
     MAN: "pto man ~/.local/share/man/man1";
 }
 
 #[cfg(test)]
 mod tests {
-    use super::PTO;
+    use super::EXIT_CODES;
     use crate::args::Cli;
     use crate::errors::Exit;
     use clap::CommandFactory;
 
     #[test]
-    fn the_help_names_every_code() {
+    fn every_code_is_explained() {
         let all =
             [Exit::Pass, Exit::Wrong, Exit::Usage, Exit::Fault, Exit::Internal, Exit::Interrupted];
         for exit in all {
-            assert!(PTO.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
+            assert!(format!("\n{EXIT_CODES}").contains(&format!("\n{}  ", exit as u8)), "{exit:?}");
         }
     }
 

@@ -1,13 +1,16 @@
-//! `pto info`: layouts, limits and faults, from the tables that host and firmware are compiled from.
+//! `pto info`: lists, and layouts, limits and faults from the tables that host and firmware are compiled from.
 
 use pto_abi::layout::{self, LAYOUT_HASH, StructLayout};
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::{fault, limits};
+use pto_examples::host::EXAMPLES;
 use serde_json::{Value, json};
 
 use crate::args::{InfoArgs, InfoTopic};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
+use crate::help::{EXIT_CODES, VERSION};
+use crate::list;
 use crate::output::answer;
 use crate::text::{grouped, table};
 
@@ -19,6 +22,11 @@ pub(crate) fn info(args: &InfoArgs) -> Result<Exit, Failure> {
 fn text(what: Option<InfoTopic>) -> String {
     match what {
         None => overview(),
+        Some(InfoTopic::Examples) => list::examples_text(),
+        Some(InfoTopic::Runtimes) => list::runtimes_text(),
+        Some(InfoTopic::Devices) => list::devices_text(),
+        Some(InfoTopic::Kernels) => list::kernels_text(),
+        Some(InfoTopic::ExitCodes) => format!("{EXIT_CODES}\n"),
         Some(InfoTopic::Layouts) => {
             let structs: Vec<_> = layout::ALL.iter().map(struct_text).collect();
             format!("layout hash {LAYOUT_HASH:#018x}\n\n{}", structs.join("\n"))
@@ -32,9 +40,15 @@ fn text(what: Option<InfoTopic>) -> String {
 
 fn json(what: Option<InfoTopic>) -> Value {
     let all = [
-        (InfoTopic::Layouts, "layouts", layouts_json as fn() -> Value),
+        (InfoTopic::Examples, "examples", list::examples_json as fn() -> Value),
+        (InfoTopic::Examples, "loops", list::loops_json),
+        (InfoTopic::Runtimes, "runtimes", list::runtimes_json),
+        (InfoTopic::Devices, "devices", list::devices_json),
+        (InfoTopic::Kernels, "kernels", list::kernels_json),
+        (InfoTopic::Layouts, "layouts", layouts_json),
         (InfoTopic::Limits, "limits", limits_json),
         (InfoTopic::Faults, "faults", faults_json),
+        (InfoTopic::ExitCodes, "exit_codes", exit_codes_json),
     ];
     let mut object = serde_json::Map::new();
     object.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
@@ -49,14 +63,19 @@ fn json(what: Option<InfoTopic>) -> Value {
 
 fn overview() -> String {
     let rows = [
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("version", VERSION.to_owned()),
         ("ABI", format!("{ABI_MAJOR}.{ABI_MINOR}")),
         ("layout hash", format!("{LAYOUT_HASH:#018x}")),
         ("layouts", format!("{} shared structs: pto info layouts", layout::ALL.len())),
         ("limits", format!("{}: pto info limits", limits::TABLE.len())),
         ("faults", format!("{}, each with its remedy: pto info faults", fault::TABLE.len())),
     ];
-    table(&rows.map(|(name, value)| vec![name.to_owned(), value]), &[])
+    let facts = table(&rows.map(|(name, value)| vec![name.to_owned(), value]), &[]);
+    format!(
+        "{}\n{facts}\nMore: pto info examples, pto info kernels, pto info faults. Run one: pto run {}\n",
+        list::overview(),
+        EXAMPLES.first().map_or("", |example| example.name()),
+    )
 }
 
 fn struct_text(layout: &StructLayout) -> String {
@@ -114,9 +133,19 @@ fn faults_json() -> Value {
     fault::TABLE.iter().map(entry).collect()
 }
 
+/// What each exit code means.
+fn exit_codes_json() -> Value {
+    let lines = EXIT_CODES.lines().filter_map(|line| line.trim().split_once("  "));
+    let code = |(code, meaning): (&str, &str)| {
+        Some(json!({ "code": code.parse::<u8>().ok()?, "meaning": meaning }))
+    };
+    lines.filter_map(code).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::{InfoTopic, json, text};
+    use clap::ValueEnum;
     use pto_abi::{fault, layout, limits};
 
     #[test]
@@ -131,7 +160,12 @@ mod tests {
 
     #[test]
     fn json_has_the_same_tables() {
+        for what in InfoTopic::value_variants() {
+            assert!(text(Some(*what)).lines().count() >= 1, "{what:?}");
+            assert!(json(Some(*what)).as_object().unwrap().len() > 3, "{what:?}");
+        }
         let all = json(None);
+        assert_eq!(all["exit_codes"].as_array().unwrap().len(), 6);
         assert_eq!(all["faults"].as_array().unwrap().len(), fault::TABLE.len());
         assert_eq!(all["layouts"].as_array().unwrap().len(), layout::ALL.len());
         assert_eq!(json(Some(InfoTopic::Limits)).get("faults"), None);

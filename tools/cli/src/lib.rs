@@ -1,6 +1,6 @@
 //! The command `pto`: runs, checks, measures and shows programs on a PTO device.
 //!
-//! One module for each command (`run`, `soak`, `bench`, `group`, `check`, `analyze`, `view`, `graph`, `list`, `info`, `fw`, `acl`, `migrate`, `ptop`, `manual`);
+//! One module for each command (`run`, `check`, `graph`, `view`, `analyze`, `soak`, `bench`, `group`, `ptop`, `fw`, `acl`, `migrate`, `info`, `manual`);
 //! `args` declares the command line, `errors` maps errors to messages and exit codes, and `output` writes text and JSON to
 //! standard output. It is a library so that cargo compiles it while the last of its dependencies compile: a program waits for all of them.
 
@@ -58,17 +58,23 @@ mod view;
 mod virtual_report;
 mod virtual_time;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, CommArgs, CommCommand, Command};
+use crate::args::{BenchArgs, BenchCommand, Cli, Command, CompatArgs, CompatCommand};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 
 /// The command, with the arguments of this process.
 pub fn main() -> ExitCode {
-    let command = match Cli::try_parse() {
+    let (arguments, hint) = args::todays(std::env::args_os().collect());
+    if let Some(hint) = hint {
+        // Where standard error is closed, nothing depends on it.
+        writeln!(std::io::stderr(), "{hint}").unwrap_or_default();
+    }
+    let command = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli.command,
         Err(error) => return errors::refused_arguments(&error, asked_form()),
     };
@@ -92,23 +98,27 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::View(args) => view::view(args),
         Command::Graph(args) => graph::graph(args),
         Command::Check(args) => check::check(args),
-        Command::Bench(args) => bench::bench(args),
-        Command::Comm(args) => comm(args),
-        Command::List(args) => list::list(args),
+        Command::Bench(args) => bench(args),
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
-        Command::Acl(args) => acl::acl(args),
-        Command::Migrate(args) => migrate::migrate(args),
+        Command::Compat(args) => compat(args),
         Command::Program(args) => ptop::program(args),
-        Command::Query(args) => ptop::query(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
     }
 }
 
-fn comm(args: &CommArgs) -> Result<Exit, Failure> {
+fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     match &args.command {
-        CommCommand::Bench(args) => group::comm::bench(args),
-        CommCommand::Scaling(args) => group::scaling::scaling(args),
+        None => bench::bench(args),
+        Some(BenchCommand::Collectives(args)) => group::comm::bench(args),
+        Some(BenchCommand::Groups(args)) => group::scaling::scaling(args),
+    }
+}
+
+fn compat(args: &CompatArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        CompatCommand::Cann(args) => acl::acl(args),
+        CompatCommand::Simpler(args) => migrate::migrate(args),
     }
 }

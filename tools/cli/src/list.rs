@@ -1,4 +1,4 @@
-//! `pto list`: examples, runtimes, devices, kernels.
+//! The lists of `pto info`: examples, runtimes, devices, kernels.
 
 use pto_abi::{FanoutStrategy, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
@@ -6,10 +6,6 @@ use pto_examples::host::{EXAMPLES, Example, ParamSpec, TensorSpec};
 use pto_examples::training_loop::NAME;
 use serde_json::{Value, json};
 
-use crate::args::{ListArgs, Listed};
-use crate::errors::{Exit, Failure};
-use crate::form::Form;
-use crate::output::answer;
 use crate::text::{filled, grouped, table};
 use crate::training;
 
@@ -26,42 +22,15 @@ const DEVICES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Lists.
-pub(crate) fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    answer(Form::from(args.json), Exit::Pass, || text(args.what), || json(args.what))
+/// All examples, with their parameters and tensors.
+pub(crate) fn examples_text() -> String {
+    let mut examples: Vec<_> = EXAMPLES.iter().map(|example| example_text(*example)).collect();
+    examples.push(loop_text());
+    examples.join("\n")
 }
 
-fn text(what: Option<Listed>) -> String {
-    match what {
-        None => overview(),
-        Some(Listed::Examples) => {
-            let mut examples: Vec<_> =
-                EXAMPLES.iter().map(|example| example_text(*example)).collect();
-            examples.push(loop_text());
-            examples.join("\n")
-        }
-        Some(Listed::Runtimes) => table(&runtimes(), &[]),
-        Some(Listed::Devices) => table(&devices(), &[]),
-        Some(Listed::Kernels) => table(&kernels(), &[0]),
-    }
-}
-
-fn json(what: Option<Listed>) -> Value {
-    let all = [
-        (Listed::Examples, "examples", examples_json as fn() -> Value),
-        (Listed::Examples, "loops", loops_json),
-        (Listed::Runtimes, "runtimes", runtimes_json),
-        (Listed::Devices, "devices", devices_json),
-        (Listed::Kernels, "kernels", kernels_json),
-    ];
-    let listed = all.into_iter().filter(|(list, ..)| what.is_none_or(|what| what == *list));
-    listed
-        .map(|(_, name, values)| (name.to_owned(), values()))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
-}
-
-fn overview() -> String {
+/// A short form of all lists.
+pub(crate) fn overview() -> String {
     let examples: Vec<_> = EXAMPLES
         .iter()
         .map(|example| [example.name(), example.summary()])
@@ -70,15 +39,12 @@ fn overview() -> String {
         .collect();
     let names: Vec<_> = LIBRARY.iter().map(|kernel| kernel.name).collect();
     let kernels: Vec<_> = filled(&names).into_iter().map(|line| vec![line]).collect();
-    let kernels = table(&kernels, &[]);
     format!(
-        "examples\n{}\nruntimes\n{}\ndevices\n{}\nkernels\n{}\n\
-         More: pto list examples, pto list kernels. Run one: pto run {}\n",
+        "examples\n{}\nruntimes\n{}\ndevices\n{}\nkernels\n{}",
         table(&examples, &[]),
-        table(&runtimes(), &[]),
-        table(&devices(), &[]),
-        kernels,
-        EXAMPLES.first().map_or("", |example| example.name()),
+        runtimes_text(),
+        devices_text(),
+        table(&kernels, &[]),
     )
 }
 
@@ -120,9 +86,10 @@ fn tensor_row(spec: &TensorSpec) -> Vec<String> {
     vec![spec.name.into(), shape, spec.help.into()]
 }
 
-fn runtimes() -> Vec<Vec<String>> {
+/// The runtime variants.
+pub(crate) fn runtimes_text() -> String {
     let row = |variant: &RuntimeVariant| vec![variant.to_string(), summary_of(*variant).to_owned()];
-    RuntimeVariant::ALL.iter().map(row).collect()
+    table(&RuntimeVariant::ALL.iter().map(row).collect::<Vec<_>>(), &[])
 }
 
 fn summary_of(variant: RuntimeVariant) -> &'static str {
@@ -135,11 +102,14 @@ fn summary_of(variant: RuntimeVariant) -> &'static str {
     }
 }
 
-fn devices() -> Vec<Vec<String>> {
-    DEVICES.iter().map(|(name, what)| vec![(*name).into(), (*what).into()]).collect()
+/// The devices.
+pub(crate) fn devices_text() -> String {
+    let row = |(name, what): &(&str, &str)| vec![(*name).into(), (*what).into()];
+    table(&DEVICES.iter().map(row).collect::<Vec<_>>(), &[])
 }
 
-fn kernels() -> Vec<Vec<String>> {
+/// The kernels of the library.
+pub(crate) fn kernels_text() -> String {
     let row = |kernel: &pto_aicore_kernels::LibraryKernel| {
         let kind = kernel.kind.name().to_uppercase();
         let more = kernel.takes_more.then_some("..");
@@ -147,10 +117,10 @@ fn kernels() -> Vec<Vec<String>> {
         let call = format!("{}({})", kernel.name, args.join(", "));
         vec![kernel.func_id.to_string(), kind, call, kernel.summary.into()]
     };
-    LIBRARY.iter().map(row).collect()
+    table(&LIBRARY.iter().map(row).collect::<Vec<_>>(), &[0])
 }
 
-fn examples_json() -> Value {
+pub(crate) fn examples_json() -> Value {
     let param = |spec: &ParamSpec| json!({ "name": spec.name, "default": spec.default, "min": spec.min, "max": spec.max, "help": spec.help });
     let tensors = |specs: &[TensorSpec]| -> Vec<Value> {
         let tensor = |spec: &TensorSpec| {
@@ -171,7 +141,7 @@ fn examples_json() -> Value {
     EXAMPLES.iter().map(example).collect()
 }
 
-fn loops_json() -> Value {
+pub(crate) fn loops_json() -> Value {
     let param = |[name, default, range, help]: training::Param| json!({ "name": name, "default": default, "range": range, "help": help });
     json!([{
         "name": NAME,
@@ -180,17 +150,17 @@ fn loops_json() -> Value {
     }])
 }
 
-fn runtimes_json() -> Value {
+pub(crate) fn runtimes_json() -> Value {
     let fanout: Vec<_> = FanoutStrategy::ALL.iter().map(|strategy| strategy.name()).collect();
     let runtime = |variant: &RuntimeVariant| json!({ "name": variant.name(), "summary": summary_of(*variant), "fanout": fanout });
     RuntimeVariant::ALL.iter().map(runtime).collect()
 }
 
-fn devices_json() -> Value {
+pub(crate) fn devices_json() -> Value {
     DEVICES.iter().map(|(name, what)| json!({ "name": name, "summary": what })).collect()
 }
 
-fn kernels_json() -> Value {
+pub(crate) fn kernels_json() -> Value {
     let kernel = |kernel: &pto_aicore_kernels::LibraryKernel| {
         json!({
             "func_id": kernel.func_id,
@@ -206,17 +176,7 @@ fn kernels_json() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Listed, json, text};
     use pto_abi::RuntimeVariant;
-
-    #[test]
-    fn every_list_has_text_and_json() {
-        for what in [Listed::Examples, Listed::Runtimes, Listed::Devices, Listed::Kernels] {
-            assert!(text(Some(what)).lines().count() >= 1, "{what:?}");
-            assert!(!json(Some(what)).as_object().unwrap().is_empty(), "{what:?}");
-        }
-        assert_eq!(json(None).as_object().unwrap().len(), 5);
-    }
 
     #[test]
     fn every_runtime_has_a_sentence() {

@@ -11,7 +11,7 @@ use pto_examples::training_loop;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::errors::{Exit, Failure};
-use crate::help::VERSION;
+use crate::help::{EXIT_CODES, VERSION};
 use crate::output::say;
 use crate::output_file;
 
@@ -75,9 +75,11 @@ fn rendered(page: &clap_mangen::Man) -> IoResult<String> {
     };
     let (examples, rest) = after.split_once("\n.SH").unwrap_or((after, ""));
     let rest = if rest.is_empty() { String::new() } else { format!("\n.SH{rest}") };
-    let examples =
-        examples.trim_end().replace("\n\nExit codes:\n", "\n.fi\n.SH EXIT STATUS\n.nf\n");
-    Ok(format!("{front}.SH EXAMPLES\n.nf\n{examples}\n.fi\n{}", rest.trim_start()))
+    let examples = examples.trim_end();
+    Ok(format!(
+        "{front}.SH EXAMPLES\n.nf\n{examples}\n.fi\n.SH EXIT STATUS\n.nf\n{EXIT_CODES}\n.fi\n{}",
+        rest.trim_start()
+    ))
 }
 
 /// The page of a command, then those of the commands that it has.

@@ -2,14 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use pto_bench::family::Family;
 
+use super::comm::{CommBenchArgs, CommScalingArgs};
 use super::value::{MAX_AICPU, MAX_CORES, pair, whole};
+use crate::help;
 
 /// What is measured.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<BenchCommand>,
+
     /// A graph to measure; may be given several times [default: ten graphs]
     #[arg(long = "graph", value_name = "NAME")]
     pub(crate) graphs: Vec<Family>,
@@ -90,6 +96,27 @@ pub(crate) struct BenchArgs {
     /// What callgrind counts: a mode, a graph, tasks, runs
     #[arg(long, hide = true, num_args = 4)]
     pub(crate) counted: Vec<String>,
+}
+
+impl BenchArgs {
+    /// Whether it answers with JSON.
+    pub(crate) fn json(&self) -> bool {
+        match &self.command {
+            None => self.json,
+            Some(BenchCommand::Collectives(args)) => args.json,
+            Some(BenchCommand::Groups(args)) => args.json,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Measures a collective for each size: time, algorithm bandwidth, bus bandwidth; checks its result
+    #[command(after_help = help::BENCH_COLLECTIVES)]
+    Collectives(CommBenchArgs),
+    /// Measures in virtual time how collectives and a tensor-parallel layer scale with the number of devices, and shows their bounds
+    #[command(after_help = help::BENCH_GROUPS)]
+    Groups(CommScalingArgs),
 }
 
 /// The statistic of several measurements.

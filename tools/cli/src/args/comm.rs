@@ -1,41 +1,12 @@
-//! The arguments of `pto comm`.
+//! The arguments of `pto bench collectives` and `pto bench groups`.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use pto_graph::group::{Algorithm, Collective};
 use pto_host::group::GroupTarget;
 
 use super::value::{byte_count, group};
-use crate::help;
-
-/// Collectives of a group.
-#[derive(Args, Debug)]
-#[command(arg_required_else_help = true)]
-pub(crate) struct CommArgs {
-    #[command(subcommand)]
-    pub(crate) command: CommCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CommCommand {
-    /// Measures a collective for each size: time, algorithm bandwidth, bus bandwidth; checks its result
-    #[command(after_help = help::COMM_BENCH)]
-    Bench(CommBenchArgs),
-    /// Measures in virtual time how collectives and a tensor-parallel layer scale with the number of devices, and shows their bounds
-    #[command(after_help = help::COMM_SCALING)]
-    Scaling(CommScalingArgs),
-}
-
-impl CommCommand {
-    /// Whether it answers with JSON.
-    pub(crate) const fn json(&self) -> bool {
-        match self {
-            Self::Bench(args) => args.json,
-            Self::Scaling(args) => args.json,
-        }
-    }
-}
 
 /// What to measure. The time of a call is that of --rounds calls in one program, less that of one, and the slowest rank's; of all
 /// repetitions the shortest one counts.

@@ -1,4 +1,4 @@
-//! What a user can write after `pto migrate`.
+//! What a user can write after `pto compat simpler`.
 
 use std::path::PathBuf;
 

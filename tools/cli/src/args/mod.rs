@@ -4,10 +4,12 @@ mod acl;
 mod bench;
 mod check;
 mod comm;
+mod compat;
 mod device;
 mod fw;
 mod migrate;
 mod ptop;
+mod renamed;
 mod rings;
 mod soak;
 mod value;
@@ -17,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use log::LevelFilter;
 use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
@@ -28,9 +30,10 @@ use crate::form::Form;
 use crate::help::{self, VERSION};
 
 pub(crate) use acl::{AclArgs, AclCommand, AclSettings};
-pub(crate) use bench::BenchArgs;
+pub(crate) use bench::{BenchArgs, BenchCommand};
 pub(crate) use check::CheckArgs;
-pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand, CommScalingArgs};
+pub(crate) use comm::{CommBenchArgs, CommScalingArgs};
+pub(crate) use compat::{CompatArgs, CompatCommand};
 pub(crate) use device::DeviceChoice;
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
@@ -41,6 +44,7 @@ pub(crate) use ptop::{
     ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
     ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
 };
+pub(crate) use renamed::todays;
 pub(crate) use rings::RingArgs;
 pub(crate) use soak::SoakArgs;
 pub(crate) use value::HostingMode;
@@ -53,64 +57,55 @@ pub(crate) use virtual_time::{VirtualArgs, profile};
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
 #[command(name = "pto", version = VERSION, max_term_width = 100, after_help = help::PTO)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, disable_help_flag = true)]
 pub(crate) struct Cli {
+    /// Prints this; `pto help COMMAND` says more about each option
+    #[arg(short, long, global = true, display_order = 900, action = ArgAction::HelpShort)]
+    help: Option<bool>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs an example, a graph file or a workload, and checks its result
+    /// Runs an example, a graph file, a workload or a model, and checks its result
     #[command(after_help = help::RUN)]
     Run(Box<RunArgs>),
-    /// Runs random graphs in virtual time, with and without injected faults, and checks every run
-    #[command(after_help = help::SOAK)]
-    Soak(SoakArgs),
-    /// Says where the time of a recorded run went
-    #[command(after_help = help::ANALYZE)]
-    Analyze(AnalyzeArgs),
+    /// Finds cycles, races and rings that are too small, without a run
+    #[command(after_help = help::CHECK)]
+    Check(Box<CheckArgs>),
+    /// Shows the tasks and edges of a program, without a run
+    #[command(after_help = help::GRAPH)]
+    Graph(GraphArgs),
     /// Shows a recorded run: an interactive page, a picture, or a chart
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
-    /// Shows the tasks and edges of an example, a graph file or a workload, without running it
-    #[command(after_help = help::GRAPH)]
-    Graph(GraphArgs),
-    /// Finds cycles, races and rings that are too small in an example, a graph file or a workload, without running it
-    #[command(after_help = help::CHECK)]
-    Check(Box<CheckArgs>),
-    /// Measures what a task costs on this machine
+    /// Says where the time of a recorded run went
+    #[command(after_help = help::ANALYZE)]
+    Analyze(AnalyzeArgs),
+    /// Runs random programs in virtual time, with and without injected faults
+    #[command(after_help = help::SOAK)]
+    Soak(SoakArgs),
+    /// Measures what a task costs on this machine, and collectives of a group
     #[command(after_help = help::BENCH)]
     Bench(Box<BenchArgs>),
-    /// Measures collectives on a group of devices
-    #[command(after_help = help::COMM)]
-    Comm(CommArgs),
-    /// Lists examples, runtime variants, devices and kernels
-    #[command(after_help = help::LIST)]
-    List(ListArgs),
-    /// Shows the shared structures, the limits and the faults of the runtime
-    #[command(after_help = help::INFO)]
-    Info(InfoArgs),
+    /// Builds, inspects, runs, checks and compares program files
+    #[command(after_help = help::PROGRAM)]
+    Program(ProgramArgs),
     /// Builds, inspects, flashes and rolls back firmware images
     #[command(after_help = help::FW)]
     Fw(FwArgs),
-    /// Runs a program that calls the CANN interface (`aclrt*`), on simulated devices
-    #[command(after_help = help::ACL)]
-    Acl(AclArgs),
-    /// Says which programs of the field's runtime run here, and for each of the others which line prevents it
-    #[command(after_help = help::MIGRATE)]
-    Migrate(MigrateArgs),
-    /// Builds, inspects, runs, checks and compares program files (compiled programs)
-    #[command(after_help = help::PROGRAM)]
-    Program(ProgramArgs),
-    /// Describes this system in a file, so that `pto program check` can use it on another machine
-    #[command(after_help = help::QUERY)]
-    Query(QueryArgs),
+    /// Runs programs for CANN (`aclrt*`), and says which programs for simpler run here
+    #[command(after_help = help::COMPAT)]
+    Compat(CompatArgs),
+    /// Lists examples, devices and kernels, and explains limits, faults and exit codes
+    #[command(after_help = help::INFO)]
+    Info(InfoArgs),
     /// Writes a completion script for a shell
-    #[command(after_help = help::COMPLETIONS)]
+    #[command(hide = true, after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
     /// Writes the manual pages, one for each command
-    #[command(after_help = help::MAN)]
+    #[command(hide = true, after_help = help::MAN)]
     Man(ManArgs),
 }
 
@@ -121,17 +116,14 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Soak(args) => args.json,
             Self::Analyze(args) => args.json,
-            Self::View(_) | Self::Acl(_) | Self::Completions(_) | Self::Man(_) => false,
+            Self::View(_) | Self::Completions(_) | Self::Man(_) => false,
             Self::Graph(args) => args.json && args.output.is_none(),
             Self::Check(args) => args.json,
-            Self::Bench(args) => args.json,
-            Self::Comm(args) => args.command.json(),
-            Self::List(args) => args.json,
+            Self::Bench(args) => args.json(),
             Self::Info(args) => args.json,
-            Self::Migrate(args) => args.json,
             Self::Fw(args) => args.command.json(),
             Self::Program(args) => args.command.json(),
-            Self::Query(args) => args.json,
+            Self::Compat(args) => args.command.json(),
         })
     }
 }
@@ -139,67 +131,95 @@ impl Command {
 /// How a graph is run.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// An example (`pto list examples` shows all, with their parameters and tensors), a graph file (.jsonl, docs/reference/graph-files.md),
-    /// a workload (.workload, docs/reference/workloads.md), or a model (.onnx, docs/how-to/models.md); - is standard input
+    /// An example, a graph file, a workload or a model; - is standard input
+    ///
+    /// `pto info examples` shows all examples, with their parameters and tensors. Files: a graph (.jsonl,
+    /// docs/reference/graph-files.md), a workload (.workload, docs/reference/workloads.md), a model (.onnx, docs/how-to/models.md).
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
-    /// A shared object with kernels of your own, which a graph file may use besides those of the library (docs/how-to/kernels.md)
+    /// Kernels of your own, which a graph file may use
+    ///
+    /// A shared object; its kernels are used besides those of the library (docs/how-to/kernels.md).
     #[arg(long, value_name = "OBJECT.so")]
     pub(crate) kernels: Option<PathBuf>,
-    /// Sets a parameter; may be given several times. The shapes of inputs decide the sizes that are not set
+    /// Sets a parameter; may be given several times
+    ///
+    /// The shapes of inputs decide the sizes that are not set.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// Reads an input from a NumPy file; may be given several times. Inputs without a file are random
+    /// Reads an input from a file; inputs without one are random
+    ///
+    /// May be given several times.
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,
-    /// Of a model (.onnx): the extents of an input, as in x=1,3,48,192. An extent may be a name, which the inputs that are given decide
+    /// The extents of an input of a model, as in x=1,3,48,192
+    ///
+    /// An extent may be a name, which the inputs that are given decide.
     #[arg(long = "shape", value_name = "NAME=EXTENTS")]
     pub(crate) shapes: Vec<String>,
-    /// Writes an output to a NumPy file; may be given several times
+    /// Writes an output to a file; may be given several times
     #[arg(long = "output", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) outputs: Vec<(String, PathBuf)>,
-    /// Compares an output with a NumPy file, besides the comparison with the example's reference
+    /// Compares an output with a file
+    ///
+    /// The output is compared with the example's reference as well. May be given several times.
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) expect: Vec<(String, PathBuf)>,
-    /// Relative tolerance of --expect: an output may differ by --atol plus X times the expected value
+    /// Relative tolerance of --expect
+    ///
+    /// An output may differ by --atol plus X times the expected value.
     #[arg(long, value_name = "X", default_value_t = 1e-5, requires = "expect", value_parser = tolerance)]
     pub(crate) rtol: f64,
-    /// Absolute tolerance of --expect: an output may differ by X plus --rtol times the expected value
+    /// Absolute tolerance of --expect
+    ///
+    /// An output may differ by X plus --rtol times the expected value.
     #[arg(long, value_name = "X", default_value_t = 1e-8, requires = "expect", value_parser = tolerance)]
     pub(crate) atol: f64,
-    /// Writes every tensor that the tasks write, intermediate ones included, to a new folder: one NumPy file for each, and
-    /// index.json
+    /// Writes every tensor that the tasks write to a new folder
+    ///
+    /// Intermediate tensors are included: one NumPy file for each tensor, and index.json.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump: Option<PathBuf>,
-    /// Also predicts how long the run takes on a device (profile a2a3 in virtual time), and says what limits it there
+    /// Also predicts the time on a device, and what limits it there
+    ///
+    /// Virtual time with profile a2a3.
     #[arg(long)]
     pub(crate) predict: bool,
     /// How often to run the graph; each run is checked
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole(1, MAX_ROUNDS))]
     pub(crate) rounds: u32,
-    /// Which messages of the host and the firmware are shown: off, error, warn, info, debug or trace
+    /// Messages that are shown: off, error, warn, info, debug or trace
+    ///
+    /// Messages of the host and of the firmware.
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
     pub(crate) log: LevelFilter,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Which runtime builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
-    /// [default: aicpu_build_graph; for an example that needs tensors tensormap_and_ringbuffer]
+    /// Which runtime builds the graph; `pto info runtimes` lists them
+    ///
+    /// host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer [default: aicpu_build_graph; for an example that needs
+    /// tensors tensormap_and_ringbuffer].
     #[arg(long, help_heading = "Runtime", value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
-    /// Whether tasks run while the graph is still built: 1 (concurrent) or 0 (sequential)
-    /// [default: the environment variable PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1]
+    /// 1: tasks run while the graph is still built; 0: afterwards
+    ///
+    /// 1 is concurrent, 0 is sequential [default: the environment variable PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1].
     #[arg(long, help_heading = "Runtime", value_name = "MODE", value_parser = build_mode)]
     pub(crate) build_mode: Option<BuildMode>,
-    /// How the builder and a scheduler agree on the consumers of a running task: locked or lock-free
+    /// locked or lock-free: how the consumers of a task are agreed on
+    ///
+    /// How the builder and a scheduler agree on the consumers of a running task.
     #[arg(long, help_heading = "Runtime", value_name = "STRATEGY", value_parser = fanout)]
     #[arg(default_value_t = FanoutStrategy::LOCK_FREE)]
     pub(crate) fanout: FanoutStrategy,
-    /// Number of AICPU instances. Under aicpu_build_graph and tensormap_and_ringbuffer one of them builds, and the others
-    /// schedule [default: 4, or that of the profile; fewer where the device has fewer clusters]
+    /// Number of AICPU instances [default: 4, or that of the profile]
+    ///
+    /// Under aicpu_build_graph and tensormap_and_ringbuffer one of them builds, and the others schedule. The default is
+    /// smaller where the device has fewer clusters.
     #[arg(long, help_heading = "Runtime", value_name = "N")]
     #[arg(value_parser = whole(1, MAX_AICPU))]
     pub(crate) aicpu: Option<u32>,
@@ -207,7 +227,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) rings: RingArgs,
 
-    /// The device to run on; `pto list devices` describes all
+    /// The device to run on
+    ///
+    /// `pto info devices` describes all.
     #[arg(
         long,
         help_heading = "Device",
@@ -219,62 +241,86 @@ pub(crate) struct RunArgs {
     /// On a2a3: which of several devices, as CANN counts them
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) device_id: Option<u32>,
-    /// Number of cube cores [default: 24, or that of the profile; on virt 4; on a2a3 all in service]
+    /// Number of cube cores [default: 24, or that of the profile]
+    ///
+    /// On virt the default is 4; on a2a3 it is the number in service.
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
-    /// Number of vector cores [default: 48, or that of the profile; on virt 8; on a2a3 two for each cube core]. On virt
-    /// the sum of --aicpu, --aic and --aiv is at most 64
+    /// Number of vector cores [default: 48, or that of the profile]
+    ///
+    /// On virt the default is 8; on a2a3 it is two for each cube core. On virt the sum of --aicpu, --aic and --aiv is at most
+    /// 64.
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: Option<u32>,
-    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt and a2a3 1G]
+    /// Device memory, as in 512M or 4G [default: 4G]
+    ///
+    /// In bytes; K, M, G stand for KiB, MiB, GiB. On virt and a2a3 the default is 1G.
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
-    /// Runs the program on every device of a group: local:8 is eight devices of this process; virtual:8 the same in virtual time, with
-    /// a network between them; mpi, one device in each process that mpirun has started
+    /// Runs the program on each device of a group
+    ///
+    /// local:8 is eight devices of this process; virtual:8 the same in virtual time, with a network between them; mpi, one
+    /// device in each process that mpirun has started.
     #[arg(long, help_heading = "Device", value_name = "GROUP", value_parser = group)]
     pub(crate) group: Option<GroupTarget>,
-    /// With --group virtual:N: runs the example in every order in which its transfers can arrive, in so many runs at most. For small cases
+    /// With --group virtual:N: tries every order of arrivals
+    ///
+    /// Runs the example in every order in which its transfers can arrive, in so many runs at most. For small cases.
     #[arg(long, help_heading = "Device", value_name = "RUNS", requires = "group")]
     pub(crate) explore: Option<std::num::NonZeroU64>,
-    /// How the simulator uses the threads of this machine [default: pool]
+    /// How the simulator uses threads of this machine [default: pool]
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,
-    /// Number of OS threads of `--hosting pool` [default: one for each processor]
+    /// OS threads of --hosting pool [default: one for each processor]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = os_threads)]
     pub(crate) pool_threads: Option<NonZeroUsize>,
 
     #[command(flatten)]
     pub(crate) virtual_time: VirtualArgs,
 
-    /// How long one task may run on a core, in milliseconds. With `--hosting virtual` all budgets are virtual time
+    /// How long one task may run on a core
+    ///
+    /// In milliseconds. With `--hosting virtual` all budgets are virtual time.
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "60000")]
     pub(crate) task_budget_ms: Duration,
-    /// How long a run may go without progress while no core is busy, in milliseconds
+    /// How long a run may go without progress while no core is busy
+    ///
+    /// In milliseconds.
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "5000")]
     pub(crate) stall_budget_ms: Duration,
-    /// How long a core may take to answer when the run starts, in milliseconds
+    /// How long a core may take to answer when the run starts
+    ///
+    /// In milliseconds.
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "10000")]
     pub(crate) bring_up_budget_ms: Duration,
-    /// How long a whole run may take, in milliseconds [default: no limit]
+    /// How long a whole run may take [default: no limit]
+    ///
+    /// In milliseconds.
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     pub(crate) run_budget_ms: Option<Duration>,
 
-    /// Records the run, and writes its timeline to a file for `pto analyze`, `pto view`, Perfetto and Chrome. The file is
-    /// also written if the run ends with a fault; with --rounds it holds the last round
+    /// Records the run, and writes its timeline to a file
+    ///
+    /// The file is for `pto analyze`, `pto view`, Perfetto and Chrome. It is also written if the run ends with a fault; with
+    /// --rounds it holds the last round.
     #[arg(long, help_heading = "Timeline", value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// How many events each AICPU instance and each core can record [default: as many as the run causes]
+    /// Events that each instance and each core can record
+    ///
+    /// The default is as many as the run causes.
     #[arg(long, help_heading = "Timeline", value_name = "N")]
     #[arg(value_parser = whole(4, MAX_RING_EVENTS))]
     pub(crate) trace_events: Option<u32>,
-    /// Which events are kept if there are more than --trace-events; with `all` that is 16,384 at a time [default: newest; all
-    /// for a program of tensormap_and_ringbuffer with more tasks than its window holds]
+    /// Which events are kept if there are more than --trace-events
+    ///
+    /// With `all` that is 16,384 at a time [default: newest; all for a program of tensormap_and_ringbuffer with more tasks
+    /// than its window holds].
     #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
     pub(crate) trace_keep: Option<KeptEvents>,
-    /// Records the run, and shows its timeline as a chart on the terminal
+    /// Records the run, and shows its timeline on the terminal
     #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
     pub(crate) gantt: bool,
 }
@@ -405,33 +451,10 @@ pub(crate) struct ManArgs {
     pub(crate) folder: PathBuf,
 }
 
-/// Which list.
-#[derive(Args, Debug)]
-pub(crate) struct ListArgs {
-    /// What to list in full [default: a short list of everything]
-    #[arg(value_enum)]
-    pub(crate) what: Option<Listed>,
-    /// Answers with one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
-    /// Examples, with their parameters and tensors
-    Examples,
-    /// Runtime variants
-    Runtimes,
-    /// Devices
-    Devices,
-    /// Kernels of the library, with their arguments
-    Kernels,
-}
-
 /// Which facts.
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
-    /// What to show [default: an overview]
+    /// What to show in full [default: an overview]
     #[arg(value_enum)]
     pub(crate) what: Option<InfoTopic>,
     /// Answers with one JSON object
@@ -441,12 +464,22 @@ pub(crate) struct InfoArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InfoTopic {
+    /// Examples, with their parameters and tensors
+    Examples,
+    /// Runtime variants
+    Runtimes,
+    /// Devices
+    Devices,
+    /// Kernels of the library, with their arguments
+    Kernels,
     /// The structs that host, AICPU and AICore share, field by field
     Layouts,
     /// The limits of every run
     Limits,
     /// Every fault: what it means and what to do
     Faults,
+    /// The exit codes of `pto`
+    ExitCodes,
 }
 
 /// Runs on one page: each has a part of its height.

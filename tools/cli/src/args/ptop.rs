@@ -1,4 +1,4 @@
-//! What a user can write after `pto program`, and after `pto query`.
+//! What a user can write after `pto program`.
 
 use std::path::PathBuf;
 
@@ -33,6 +33,9 @@ pub(crate) enum ProgramCommand {
     #[command(after_help = help::PROGRAM_DIFF)]
     /// Shows the differences between two program files (exit code 1 if there are any)
     Diff(ProgramDiffArgs),
+    #[command(after_help = help::PROGRAM_QUERY)]
+    /// Describes this system in a file, for `pto program check` on another machine
+    Query(QueryArgs),
 }
 
 impl ProgramCommand {
@@ -44,6 +47,7 @@ impl ProgramCommand {
             Self::Run(args) => args.json,
             Self::Check(args) => args.json,
             Self::Diff(args) => args.json,
+            Self::Query(args) => args.json,
         }
     }
 }

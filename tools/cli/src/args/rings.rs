@@ -8,23 +8,34 @@ use super::value::{heap_bytes, heap_rings, map_entries, ring_units, window};
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Rings of tensormap_and_ringbuffer")]
 pub(crate) struct RingArgs {
-    /// How many tasks may be alive at once: a power of two [default: 4096; in build mode 0 all tasks]
+    /// Tasks that may be alive at once [default: 4096]
+    ///
+    /// A power of two; in build mode 0 the default is all tasks.
     #[arg(long, value_name = "N", value_parser = window)]
     pub(crate) window: Option<u32>,
-    /// Heap for each depth of nested scopes, in bytes; K, M, G stand for KiB, MiB, GiB [default: 64M]
+    /// Heap for each depth of nested scopes [default: 64M]
+    ///
+    /// In bytes; K, M, G stand for KiB, MiB, GiB.
     #[arg(long, value_name = "BYTES", value_parser = heap_bytes)]
     pub(crate) heap_bytes: Option<u64>,
-    /// How many depths of nested scopes have a heap, the program itself included: 1 to 8 [default: 4]
+    /// Depths of nested scopes that have a heap [default: 4]
+    ///
+    /// The program itself is one of them: 1 to 8.
     #[arg(long, value_name = "N", value_parser = heap_rings)]
     pub(crate) heap_rings: Option<u32>,
-    /// How many words the ring of arguments holds; each task needs one more than its arguments [default: 17 a slot]
+    /// Words of the ring of arguments [default: 17 a slot]
+    ///
+    /// Each task needs one more than its arguments.
     #[arg(long, value_name = "N", value_parser = ring_units)]
     pub(crate) arg_words: Option<u64>,
-    /// How many chunks the ring of edges holds; a chunk holds 15 edges of a task with more than 5 consumers
-    /// [default: enough for 16 edges a slot]
+    /// Chunks of the ring of edges [default: 16 edges a slot]
+    ///
+    /// A chunk holds 15 edges of a task with more than 5 consumers.
     #[arg(long, value_name = "N", value_parser = ring_units)]
     pub(crate) edge_chunks: Option<u64>,
-    /// How many entries the tensor map holds: a power of two [default: 16384, or 4 a slot]
+    /// Entries of the tensor map [default: 16384, or 4 a slot]
+    ///
+    /// A power of two.
     #[arg(long, value_name = "N", value_parser = map_entries)]
     pub(crate) map_entries: Option<u32>,
 }

@@ -13,33 +13,44 @@ use crate::input_file;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Virtual time (--hosting virtual)")]
 pub(crate) struct VirtualArgs {
-    /// Decides everything that hardware leaves to chance. The same seed and options give the same run on every
-    /// machine [default: 0]
+    /// Decides what hardware leaves to chance [default: 0]
+    ///
+    /// The same seed and options give the same run on every machine.
     #[arg(long, value_name = "N", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
-    /// What operations cost, and how many cores the device has: a2a3, a5, ideal (only kernels take time), or a file
-    /// like sim-shim/profiles/a2a3.toml [default: a2a3]
+    /// Costs and cores: a2a3, a5, ideal, or a file [default: a2a3]
+    ///
+    /// What operations cost, and how many cores the device has. ideal: only kernels take time. A file is like sim-
+    /// shim/profiles/a2a3.toml.
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// How long kernels take: a time with its unit (500ns, 5us, 2ms), a range (5us..20us, seed and task choose), `model[:TIME]` (the PTO-ISA cost
+    /// How long kernels take, as in 5us or 5us..20us [default: model:5us]
+    ///
+    /// A time with its unit (500ns, 5us, 2ms), a range (5us..20us, seed and task choose), `model[:TIME]` (the PTO-ISA cost
     /// model, and TIME for kernels that the model does not know), or table:FILE (lines of `kernel = TIME`, one of them
-    /// `default = TIME`) [default: model:5us]
+    /// `default = TIME`).
     #[arg(long, value_name = "SPEC", allow_hyphen_values = true)]
     pub(crate) kernel_cost: Option<String>,
-    /// Injects a fault, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts the tasks of this core, or those of the
-    /// builder. Examples: hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
-    /// (docs/reference/injected-faults.md has all)
+    /// Injects a fault, once, as in hang:core=3,task=1
+    ///
+    /// `NAME[=VALUE][:core=N][,task=N]`, where task counts the tasks of this core, or those of the builder. Examples:
+    /// hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8 (docs/reference/injected-
+    /// faults.md has all).
     #[arg(long, value_name = "SPEC")]
     pub(crate) fault: Option<String>,
-    /// Lets the run pass even if the fault of --fault did not happen
+    /// Lets the run pass even if the fault did not happen
     #[arg(long, requires = "fault")]
     pub(crate) allow_missed_fault: bool,
-    /// Does not execute the kernels. They only take their virtual time, and the result is not checked. With --group virtual:N
-    /// the run follows instead whose values the elements of its collectives have
+    /// Kernels only take their time, and compute nothing
+    ///
+    /// The result is not checked. With --group virtual:N the run follows instead whose values the elements of its collectives
+    /// have.
     #[arg(long)]
     pub(crate) no_compute: bool,
+    /// Reports where caches that are not coherent would matter
+    ///
     /// Follows the cache lines that dag_node and elementwise kernels read and write, and reports where a device without
-    /// coherent caches would compute a wrong result
+    /// coherent caches would compute a wrong result.
     #[arg(long)]
     pub(crate) stale_lines: bool,
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 
 use pto_host::workloads::program::Program;
 
-use crate::args::{ProgramArgs, ProgramCommand, QueryArgs};
+use crate::args::{ProgramArgs, ProgramCommand};
 use crate::errors::{Exit, Failure};
 
 /// One of the commands.
@@ -30,12 +30,8 @@ pub(crate) fn program(args: &ProgramArgs) -> Result<Exit, Failure> {
         ProgramCommand::Run(args) => run::run(args, read(&args.file)?),
         ProgramCommand::Check(args) => check::check(args, &read(&args.file)?),
         ProgramCommand::Diff(args) => diff::diff(args, &read(&args.first)?, &read(&args.second)?),
+        ProgramCommand::Query(args) => query::query(args),
     }
-}
-
-/// Describes the system here.
-pub(crate) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
-    query::query(args)
 }
 
 /// Reads a program file.

@@ -18,7 +18,7 @@ fn library(folder: &tempfile::TempDir) -> PathBuf {
 fn shell(options: &[&str], script: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = library(&folder);
-    let mut run = command(&["acl", "run", "--library"]);
+    let mut run = command(&["compat", "cann", "run", "--library"]);
     run.arg(&library).args(options).args(["--", "/bin/sh", "-c", script]);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PTO_ACL_")) {
         run.env_remove(name);
@@ -82,7 +82,7 @@ fn a_fault_that_did_not_happen_fails_the_program() {
         ["--fail", "aclrtMalloc:1:5", "--fail", "stuck-stream:4", "--fail", "aclrtMalloc:1:5"];
     let run = |script: &str, more: &[&str]| {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut run = command(&["acl", "run", "--library"]);
+        let mut run = command(&["compat", "cann", "run", "--library"]);
         run.arg(library(&folder)).args(faults).args(more);
         let answer = answer(run.args(["--", "/bin/sh", "-c", script]));
         (answer.code, answer.stderr)
@@ -105,7 +105,7 @@ fn a_fault_that_did_not_happen_fails_the_program() {
 fn seeds_are_tried_one_after_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let tries = |options: &[&str], script: &str| {
-        let mut run = command(&["acl", "run", "--virtual", "--library"]);
+        let mut run = command(&["compat", "cann", "run", "--virtual", "--library"]);
         run.arg(library(&folder)).args(options);
         let answer = answer(run.args(["--", "/bin/sh", "-c", script]));
         (answer.code, answer.stdout, answer.stderr)
@@ -125,21 +125,25 @@ fn seeds_are_tried_one_after_the_other() {
         code == Some(1) && errors.contains("seed 1 fails") && errors.contains("not tested"),
         "{errors}"
     );
-    refused(&["acl", "run", "--seeds", "3", "true"], 2, &["--virtual"]);
-    let trace = ["acl", "run", "--virtual", "--seeds", "3", "--trace", "x.json", "true"];
+    refused(&["compat", "cann", "run", "--seeds", "3", "true"], 2, &["--virtual"]);
+    let trace = ["compat", "cann", "run", "--virtual", "--seeds", "3", "--trace", "x.json", "true"];
     refused(&trace, 2, &["--trace"]);
 }
 
 #[test]
 fn what_cannot_be_run_is_refused() {
-    refused(&["acl", "run", "--library", "/no/such.so", "true"], 2, &["no library '/no/such.so'"]);
-    refused(&["acl", "run", "--seed", "7", "true"], 2, &["--virtual"]);
-    refused(&["acl", "run", "--devices", "65", "true"], 2, &["65", "from 1 to 64"]);
-    refused(&["acl", "run"], 2, &["PROGRAM"]);
+    refused(
+        &["compat", "cann", "run", "--library", "/no/such.so", "true"],
+        2,
+        &["no library '/no/such.so'"],
+    );
+    refused(&["compat", "cann", "run", "--seed", "7", "true"], 2, &["--virtual"]);
+    refused(&["compat", "cann", "run", "--devices", "65", "true"], 2, &["65", "from 1 to 64"]);
+    refused(&["compat", "cann", "run"], 2, &["PROGRAM"]);
     let folder = tempfile::tempdir().expect("a folder");
     let own = library(&folder);
     let on = |device: &'static str| {
-        ["acl", "run", "--device", device, "--library"]
+        ["compat", "cann", "run", "--device", device, "--library"]
             .map(str::to_owned)
             .into_iter()
             .chain([own.display().to_string()])
@@ -168,11 +172,11 @@ fn what_cannot_be_run_is_refused() {
         ("aclrtMalloc:3", "write aclrtMalloc:N:CODE"),
     ];
     for (fail, why) in fails {
-        refused(&["acl", "run", "--fail", fail, "true"], 2, &[why]);
+        refused(&["compat", "cann", "run", "--fail", fail, "true"], 2, &[why]);
     }
     let folder = tempfile::tempdir().expect("a folder");
     let library = library(&folder);
     let library = library.to_str().expect("a name");
     let words = &["cannot start '/no/such/program'"];
-    refused(&["acl", "run", "--library", library, "/no/such/program"], 2, words);
+    refused(&["compat", "cann", "run", "--library", library, "/no/such/program"], 2, words);
 }

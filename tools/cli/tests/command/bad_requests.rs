@@ -21,7 +21,7 @@ fn unknown_names_are_answered_with_the_known_and_the_nearest() {
     refused(&["run", "matmul", "--output", "x=a.npy"], 2, &["no output 'x'", "choose one of c"]);
     refused(&["run", "random_dag", "--input", "x=a.npy"], 2, &["there are none"]);
     refused(&["run", "matmul", "--log", "loud"], 2, &["loud", "--log", "debug or trace"]);
-    refused(&["list", "kernel"], 2, &["kernels"]);
+    refused(&["info", "kernel"], 2, &["kernels"]);
     refused(&["info", "nothing"], 2, &["limits"]);
     refused(&["rum"], 2, &["'run'"]);
     refused(&["bench", "--peer=taskflow=/dev/null/x"], 2, &["no folder '/dev/null/x'"]);
@@ -102,7 +102,7 @@ fn kernels_that_wait_for_each_other_are_refused_where_cores_do_not_run_at_once()
 /// What an example says that it needs is what its tasks run on.
 #[test]
 fn examples_need_the_kinds_of_cores_that_they_use() {
-    let listed = pto(&["list", "examples", "--json"], 0).stdout;
+    let listed = pto(&["info", "examples", "--json"], 0).stdout;
     let listed: Value = serde_json::from_str(&listed).expect("one JSON value");
     for example in listed["examples"].as_array().expect("a list") {
         let name = example["name"].as_str().expect("a name");

@@ -57,8 +57,8 @@ fn what_a_group_cannot_do_is_refused_with_what_to_do() {
         refused(&["run", "tp_decoder", "--group=local:2", option], 2, &[name]);
     }
     refused(&["run", "tp_decoder", "--group=mpi"], 2, &["mpirun -n 8"]);
-    refused(&["comm", "bench", "--from=64", "--to=32"], 2, &["--from 64", "--to 32"]);
-    refused(&["comm", "bench", "--collective=gossip"], 2, &["all_reduce"]);
+    refused(&["bench", "collectives", "--from=64", "--to=32"], 2, &["--from 64", "--to 32"]);
+    refused(&["bench", "collectives", "--collective=gossip"], 2, &["all_reduce"]);
 }
 
 #[test]
@@ -77,17 +77,17 @@ fn nan_of_a_group_is_told() {
 fn every_collective_is_measured_and_checked() {
     for name in ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce"]
     {
-        let sizes = ["comm", "bench", "--group=local:3", "-b=6K", "-e=6K", "--rounds=2"];
+        let sizes = ["bench", "collectives", "--group=local:3", "-b=6K", "-e=6K", "--rounds=2"];
         let text = pto(&[&sizes[..], &["--repeats=1", "--collective", name]].concat(), 0).stdout;
         assert!(text.contains("bus GB/s") && text.contains("ok"), "{name}: {text}");
     }
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bench.svg").to_str().expect("UTF-8").to_owned();
-    let sizes = ["comm", "bench", "--group=virtual:2", "-b=8K", "-e=16K", "--svg", &file];
+    let sizes = ["bench", "collectives", "--group=virtual:2", "-b=8K", "-e=16K", "--svg", &file];
     pto(&sizes, 0);
     let picture = std::fs::read_to_string(&file).expect("it was written");
     assert_eq!(picture.matches("<circle").count(), 4, "a time and a bandwidth of two sizes");
-    refused(&["comm", "bench", "--svg", "bench.html"], 2, &["bench.html", "svg"]);
+    refused(&["bench", "collectives", "--svg", "bench.html"], 2, &["bench.html", "svg"]);
 }
 
 /// A pipeline whose processes are on ranks is a workload file like any other, and has the bits of one device in every order of arrivals.

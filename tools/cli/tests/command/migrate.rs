@@ -32,7 +32,7 @@ fn programs_are_judged_line_by_line() {
         "#include <cstdint>\n#include \"kernel_operator.h\"\n",
     );
     let path = folder.path().to_str().expect("a path");
-    let answer = answers("migrate", &["migrate", path]);
+    let answer = answers("migrate", &["compat", "simpler", path]);
     assert_eq!(answer["exit_code"], 1);
     let programs = answer["programs"].as_array().expect("a list");
     let verdicts: Vec<&str> = programs.iter().filter_map(|one| one["verdict"].as_str()).collect();
@@ -40,9 +40,9 @@ fn programs_are_judged_line_by_line() {
     let reason = &programs[2]["reasons"][0];
     assert_eq!(reason["line"], 2);
     assert!(reason["file"].as_str().is_some_and(|file| file.ends_with("c.cpp")), "{reason}");
-    let text = pto(&["migrate", path], 1).stdout;
+    let text = pto(&["compat", "simpler", path], 1).stdout;
     assert!(text.contains("3 programs. Run here: 1; do not: 1; name no simulator: 1."), "{text}");
-    let all_run = answers("migrate", &["migrate", &format!("{path}/runs")]);
+    let all_run = answers("migrate", &["compat", "simpler", &format!("{path}/runs")]);
     assert_eq!(all_run["exit_code"], Value::from(0));
 }
 
@@ -56,12 +56,12 @@ fn tests_beside_the_one_that_stops_run() {
     let marked = "from simpler.worker import Worker\n@pytest.mark.platforms([\"a2a3\"])\ndef test_b():\n    Worker()\n";
     write(&folder, "test_b.py", marked);
     let path = folder.path().to_str().expect("a path");
-    let answer = answers("migrate", &["migrate", path]);
+    let answer = answers("migrate", &["compat", "simpler", path]);
     let programs = answer["programs"].as_array().expect("a list");
     let verdicts: Vec<&str> = programs.iter().filter_map(|one| one["verdict"].as_str()).collect();
     assert_eq!(verdicts, ["runs in part", "hardware only"]);
     assert_eq!(programs[0]["reasons"][0]["line"], 3);
-    let text = pto(&["migrate", path], 1).stdout;
+    let text = pto(&["compat", "simpler", path], 1).stdout;
     assert!(text.contains("Run here: 0; in part: 1; do not: 0; name no simulator: 1."), "{text}");
 }
 
@@ -77,7 +77,7 @@ fn names_that_are_imported_are_looked_up() {
         write(&folder, &format!("cpp/{source}"), "kernel_entry\n");
     }
     let path = folder.path().to_str().expect("a path");
-    let answer = answers("migrate", &["migrate", path]);
+    let answer = answers("migrate", &["compat", "simpler", path]);
     let programs = answer["programs"].as_array().expect("a list");
     let verdicts: Vec<&str> = programs.iter().filter_map(|one| one["verdict"].as_str()).collect();
     assert_eq!(verdicts, ["runs", "does not run", "runs"]);
@@ -93,6 +93,10 @@ fn names_that_are_imported_are_looked_up() {
 #[test]
 fn a_folder_without_programs_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
-    refused(&["migrate", folder.path().to_str().expect("a path")], 2, &["has no programs"]);
-    refused(&["migrate", "nowhere"], 4, &["nowhere cannot be read"]);
+    refused(
+        &["compat", "simpler", folder.path().to_str().expect("a path")],
+        2,
+        &["has no programs"],
+    );
+    refused(&["compat", "simpler", "nowhere"], 4, &["nowhere cannot be read"]);
 }

@@ -25,7 +25,7 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     let shown = answers("program_inspect", &["program", "inspect", &softmax]);
     assert_eq!(shown["tensors"][1]["role"], "temporary");
     assert_eq!(shown["operations"][1]["name"], "exp");
-    answers("query", &["query", "-o", &system]);
+    answers("query", &["program", "query", "-o", &system]);
     answers("program_check", &["program", "check", &softmax, "--system", &system]);
 
     // The reference: each row of X, by hand.

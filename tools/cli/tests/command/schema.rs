@@ -103,8 +103,8 @@ fn every_command_answers_as_the_schema_says() {
     answers("check", &["check", file]);
     answers("graph", &["graph", file]);
     answers("graph", &["graph", "task_shapes", "--param=layers=1"]);
-    answers("list", &["list"]);
-    answers("list", &["list", "kernels"]);
+    answers("info", &["info"]);
+    answers("info", &["info", "kernels"]);
     answers("info", &["info"]);
     answers("info", &["info", "limits"]);
     answers("bench", &["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"]);
@@ -115,8 +115,8 @@ fn every_command_answers_as_the_schema_says() {
     answers("group_explored", &explored);
     answers("bench", &["bench", "--device-metg=matmul"]);
     answers("bench", &["bench", "--field-timings"]);
-    answers("comm_bench", &["comm", "bench", "-b=4K", "-e=4K", "--rounds=1", "--repeats=1"]);
-    answers("comm_scaling", &["comm", "scaling", "--ranks=2", "--sizes=8K"]);
+    answers("comm_bench", &["bench", "collectives", "-b=4K", "-e=4K", "--rounds=1", "--repeats=1"]);
+    answers("comm_scaling", &["bench", "groups", "--ranks=2", "--sizes=8K"]);
     answers("fw_list", &["fw", "list"]);
     answers("failure", &["fw", "inspect", &path("none.img")]);
 }

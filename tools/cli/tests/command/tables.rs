@@ -1,4 +1,4 @@
-//! `pto list`, `pto info` and `--help`.
+//! `pto info` and `--help`.
 
 use serde_json::Value;
 
@@ -11,22 +11,22 @@ fn json(args: &[&str]) -> Value {
 
 #[test]
 fn list_names_everything_that_can_be_run() {
-    let all = pto(&["list"], 0).stdout;
+    let all = pto(&["info"], 0).stdout;
     for name in ["paged_attention", "host_build_graph", "a2a3sim", "attention_qk"] {
         assert!(all.contains(name), "no {name} in\n{all}");
     }
-    let examples = pto(&["list", "examples"], 0).stdout;
+    let examples = pto(&["info", "examples"], 0).stdout;
     assert!(examples.contains("context_lens") && examples.contains("tile_k"), "{examples}");
     assert!(all.contains("training_loop") && examples.contains("\ntraining_loop\n"), "{examples}");
-    let kernels = pto(&["list", "kernels"], 0).stdout;
+    let kernels = pto(&["info", "kernels"], 0).stdout;
     assert_eq!(kernels.lines().count(), pto_aicore_kernels::LIBRARY.len());
-    assert!(pto(&["list", "runtimes"], 0).stdout.contains("aicpu_build_graph"));
-    assert!(pto(&["list", "devices"], 0).stdout.contains("a2a3sim"));
+    assert!(pto(&["info", "runtimes"], 0).stdout.contains("aicpu_build_graph"));
+    assert!(pto(&["info", "devices"], 0).stdout.contains("a2a3sim"));
 }
 
 #[test]
 fn every_example_that_is_listed_is_found() {
-    let answer = json(&["list", "examples"]);
+    let answer = json(&["info", "examples"]);
     let listed = answer["examples"].as_array().unwrap().iter();
     let listed: Vec<_> = listed.map(|example| example["name"].as_str().unwrap()).collect();
     let table: Vec<_> = examples::all().map(|case| case.name()).collect();
@@ -49,9 +49,27 @@ fn info_shows_the_tables_of_the_interface() {
     assert!(pto(&["info", "faults"], 0).stdout.contains("What to do: "));
     assert!(pto(&["info", "layouts"], 0).stdout.contains("RunConfig: 64 bytes, aligned to 8"));
     let info = json(&["info"]);
-    for table in ["layouts", "limits", "faults"] {
+    for table in ["layouts", "limits", "faults", "examples", "kernels", "exit_codes"] {
         assert!(!info[table].as_array().unwrap().is_empty(), "{table}");
     }
+}
+
+/// The help of the command fits a screen, and that of a run two.
+#[test]
+fn the_help_is_short() {
+    for (args, most) in [(&["--help"][..], 40), (&["run", "--help"], 90)] {
+        let lines = pto(args, 0).stdout.lines().count();
+        assert!(lines <= most, "{args:?}: {lines}");
+    }
+    let all = pto(&["help", "run"], 0).stdout;
+    assert!(all.contains("docs/reference/injected-faults.md"), "{all}");
+}
+
+#[test]
+fn an_earlier_name_of_a_command_works_and_says_so() {
+    let listed = pto(&["list", "kernels"], 0);
+    assert_eq!(listed.stdout, pto(&["info", "kernels"], 0).stdout);
+    assert_eq!(listed.stderr, "note: `pto list` is called `pto info` now\n");
 }
 
 /// A remedy that names an option names one of the commands that tell it.
@@ -87,16 +105,11 @@ fn the_rings_of_a_run_have_the_sizes_that_a_report_asks_for() {
 
 #[test]
 fn help_documents_options_and_exit_codes() {
-    let help = pto(&["run", "--help"], 0).stdout;
-    for text in [
-        "--fanout",
-        "--build-mode",
-        "PTO_AICPU_BUILD_GRAPH_BUILD_MODE",
-        "--gm-bytes",
-        "Exit codes:",
-    ] {
+    let help = pto(&["help", "run"], 0).stdout;
+    for text in ["--fanout", "--build-mode", "PTO_AICPU_BUILD_GRAPH_BUILD_MODE", "--gm-bytes"] {
         assert!(help.contains(text), "no {text} in\n{help}");
     }
-    assert!(pto(&["--help"], 0).stdout.contains("Exit codes:"));
+    assert!(pto(&["--help"], 0).stdout.contains("pto info exit-codes"));
+    assert!(pto(&["info", "exit-codes"], 0).stdout.contains("\n130  Ctrl-C"));
     assert!(pto(&["--version"], 0).stdout.starts_with("pto "));
 }

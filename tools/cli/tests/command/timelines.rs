@@ -350,7 +350,7 @@ fn graphs_that_cannot_be_shown_are_refused() {
 fn a_run_and_its_timeline_name_the_same_overhead() {
     let folder = Folder::new();
     let trace = folder.path("t.json");
-    let listed = json(&pto(&["list", "examples", "--json"], 0).stdout);
+    let listed = json(&pto(&["info", "examples", "--json"], 0).stdout);
     for example in listed["examples"].as_array().expect("a list") {
         let name = example["name"].as_str().expect("a name");
         let small: &[&str] = match name {
@@ -529,7 +529,7 @@ fn no_command_writes_a_file_of_another_form_than_its_name_says() {
         (&["run", "matmul", "--output=c=c.png"], ".png", ".npy"),
         (&["check", "matmul", "--save=m.svg"], ".svg", ".jsonl"),
         (&["program", "build", graph, "-o", "x.png"], ".png", ".ptop"),
-        (&["query", "-o", "x.html"], ".html", ".json"),
+        (&["program", "query", "-o", "x.html"], ".html", ".json"),
         (&["bench", "--scaling", "--svg=x.png"], ".png", ".svg"),
     ] {
         refused(args, 2, &[ending, &format!("use {right}")]);

@@ -19,7 +19,7 @@ impl Likeness {
     pub(super) fn of(arguments: &str) -> Self {
         let first = arguments.split(' ').next().unwrap_or_default();
         let is_virtual = arguments.contains("--hosting virtual");
-        if is_virtual || matches!(first, "check" | "graph" | "list" | "info") {
+        if is_virtual || matches!(first, "check" | "graph" | "info") {
             Self::Exact
         } else {
             Self::Counts
