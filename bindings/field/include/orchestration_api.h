@@ -2,6 +2,7 @@
 //
 //   extern "C" int build(OrchestrationRuntime *runtime, const ChipStorageTaskArgs &args);     // April to July; `orchestration_api.h`
 //   extern "C" int build(Runtime *runtime, const ChipStorageTaskArgs &args);                  // March; `runtime.h` and `task_args.h`
+//   extern "C" int build(Runtime *runtime, const TaskArg *args, int count);                   // 24 to 28 March, OrchArg at first; `runtime.h`
 //   extern "C" int build(Runtime *runtime, uint64_t *args, int count);                        // February and March; `runtime.h`
 //
 // Memory of the host and of the device is the same memory here: what a program copies to the device and back is copied inside of it.
@@ -81,15 +82,58 @@ inline void *pto_field_device_malloc(size_t bytes) {
 inline void pto_field_device_free(void *) {}
 inline int pto_field_copy(void *target, const void *source, size_t bytes) { return memmove(target, source, bytes), 0; }
 
+struct Runtime;
+
+// What a program calls that the AICPU ran in February and March. Tasks begin when the program ends: publishing one has no effect.
+struct AicpuBuildApi {
+    int (*add_task)(Runtime *, uint64_t *words, int count, int func_id, CoreType core, uint64_t address);
+    void (*add_successor_conditional)(Runtime *, int from, int to);
+    void (*publish_task)(Runtime *, int task);
+    void *(*device_malloc)(size_t);
+    void (*device_free)(void *);
+};
+
 // February and March reach the same functions through members.
 struct Runtime : OrchestrationRuntime {
+    int orch_argc = 0;
+    uint64_t orch_args[128] = {};
+    // Not 0: the kernel is there. A task of one that is not there is an error.
+    uint64_t kernel_addrs[1024] = {};
+    AicpuBuildApi aicpu_build_api;
     struct {
         void *(*device_malloc)(size_t) = pto_field_device_malloc;
         void (*device_free)(void *) = pto_field_device_free;
         int (*copy_to_device)(void *, const void *, size_t) = pto_field_copy;
         int (*copy_from_device)(void *, const void *, size_t) = pto_field_copy;
     } host_api;
+
+    explicit Runtime(const ChipTaskArgs &args);
 };
+
+inline int aicpu_runtime_add_task(Runtime *runtime, uint64_t *words, int count, int func_id, CoreType core, uint64_t = 0, PTO_FIELD_HERE) {
+    return runtime->add_task(words, count, func_id, core, file, line);
+}
+inline void aicpu_runtime_add_successor_conditional(Runtime *runtime, int from, int to) { runtime->add_successor(from, to); }
+inline void aicpu_runtime_publish_task(Runtime *, int) {}
+inline Runtime::Runtime(const ChipTaskArgs &args) {
+#if PTO_FIELD_ENTRY == 1
+    pto_field_with_arguments(args, [this](uint64_t *words, int count) {
+        orch_argc = count;
+        std::copy_n(words, std::min(count, 128), orch_args);
+        return 0;
+    });
+#else
+    (void)args;
+#endif
+    std::fill_n(kernel_addrs, 1024, 1);
+    aicpu_build_api.add_task = [](Runtime *runtime, uint64_t *words, int count, int func_id, CoreType core, uint64_t) {
+        return runtime->add_task(words, count, func_id, core);
+    };
+    aicpu_build_api.add_successor_conditional = aicpu_runtime_add_successor_conditional;
+    aicpu_build_api.publish_task = aicpu_runtime_publish_task;
+    aicpu_build_api.device_malloc = pto_field_device_malloc;
+    aicpu_build_api.device_free = pto_field_device_free;
+}
 
 inline int add_task(OrchestrationRuntime *runtime, uint64_t *words, int count, int func_id, CoreType core, PTO_FIELD_HERE) {
     return runtime->add_task(words, count, func_id, core, file, line);
@@ -112,13 +156,12 @@ extern "C" {
 __attribute__((weak, visibility("default"), used)) void pto_field_enter(void *entry, const ChipTensor *tensors, uint32_t tensor_count,
                                                                         const uint64_t *scalars, uint32_t scalar_count) {
     pto_field_guarded(tensors, tensor_count, scalars, scalar_count, [&](const ChipTaskArgs &args) {
-        Runtime runtime;
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603
-        std::vector<uint64_t> words = pto_field_words(args);
-        const int failed = reinterpret_cast<int (*)(Runtime *, uint64_t *, int)>(entry)(&runtime, words.data(), static_cast<int>(words.size()));
-#else
-        const int failed = reinterpret_cast<int (*)(Runtime *, const ChipTaskArgs &)>(entry)(&runtime, args);
-#endif
+        Runtime runtime(args);
+        // An array of arguments comes with its length.
+        const int count = args.tensor_count() + args.scalar_count();
+        const int failed = pto_field_with_arguments(args, [&](auto &&...given) {
+            return reinterpret_cast<int (*)(Runtime *, PTO_FIELD_ENTRY_TYPES, int)>(entry)(&runtime, given..., count);
+        });
         if (failed != 0) {
             return rt_report_fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "the orchestration gave %d", failed);
         }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "pto_field_codes.h"
 #include "tensor.h"
 
 // Where in the program a call is.
@@ -92,6 +93,17 @@ static_assert(sizeof(pto_field_task) == 152, "size of pto_field_task");
 static_assert(sizeof(pto_field_argument) == 16, "size of pto_field_argument");
 static_assert(sizeof(pto_field_ops_table) == 112, "size of pto_field_ops_table");
 
+// An element of a tensor. Both wait for the tasks that write it; `set` also for those that read it.
+template <typename T = uint64_t>
+inline T get_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t indices[], PTO_FIELD_HERE) {
+    return from_u64<T>(pto_field_ops->get(&tensor, ndims, indices, pto_field_place{file, line, 0}));
+}
+template <typename T = uint64_t>
+inline void set_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t indices[], T value,
+                            PTO_FIELD_HERE) {
+    pto_field_ops->set(&tensor, ndims, indices, to_u64(value), pto_field_place{file, line, 0});
+}
+
 // A message of the program, if its level is asked for; the macros LOG_* of each month call it.
 __attribute__((format(printf, 4, 5))) inline void pto_field_log(int32_t level, const char *file, int line,
                                                                 const char *format, ...) {
@@ -112,5 +124,36 @@ inline void pto_field_log(int32_t level, const char *file, int line, PTO2Runtime
 
 #define PTO_FIELD_LOG(level, ...) \
     ((level) <= pto_field_ops->log_level ? pto_field_log(level, __FILE__, __LINE__, __VA_ARGS__) : (void)0)
+
+#ifndef LOG_ERROR
+#define LOG_ERROR(...) PTO_FIELD_LOG(0, __VA_ARGS__)
+#define LOG_WARN(...) PTO_FIELD_LOG(1, __VA_ARGS__)
+#define LOG_TIMING(...) PTO_FIELD_LOG(2, __VA_ARGS__)
+#define LOG_INFO(...) PTO_FIELD_LOG(3, __VA_ARGS__)
+#define LOG_DEBUG(...) PTO_FIELD_LOG(4, __VA_ARGS__)
+#define LOG_ALWAYS(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V0(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V1(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V2(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V3(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V4(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V5(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V6(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V7(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V8(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V9(...) LOG_INFO(__VA_ARGS__)
+#endif
+
+inline void pto_field_assert(bool holds, const char *text, const char *file, int line) {
+    if (!holds) {
+        pto_field_ops->fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, text, pto_field_place{file, line, 0});
+    }
+}
+#define always_assert(condition) pto_field_assert(static_cast<bool>(condition), "always_assert(" #condition ") failed", __FILE__, __LINE__)
+#ifdef NDEBUG
+#define debug_assert(condition) ((void)0)
+#else
+#define debug_assert(condition) pto_field_assert(static_cast<bool>(condition), "debug_assert(" #condition ") failed", __FILE__, __LINE__)
+#endif
 
 #endif  // PTO_FIELD_CALLS_H

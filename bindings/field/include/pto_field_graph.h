@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "pto_field_args.h"
 #include "pto_field_codes.h"
+#include "pto_field_entry.h"
 
 class PtoFieldGraph {
 public:
@@ -152,26 +152,6 @@ inline void pto_field_take(ChipTaskArgs &args, const ChipTensor *tensors, uint32
         args.push_tensor(&tensors[at], TensorArgType::INOUT);
     }
     args.add_scalars(scalars, static_cast<int>(scalar_count));
-}
-// The words that entries got until March 2026: addresses and sizes of the tensors, then scalars; without scalars the elements of the first tensor.
-// Where the inputs were a list and no dict (PTO_FIELD_LIST_WORDS), there are no sizes.
-inline std::vector<uint64_t> pto_field_words(const ChipTaskArgs &args) {
-    std::vector<uint64_t> words;
-    for (int32_t at = 0; at < args.tensor_count(); at++) {
-        words.push_back(args.tensor(static_cast<uint32_t>(at)).data);
-    }
-#if !defined(PTO_FIELD_LIST_WORDS)
-    for (int32_t at = 0; at < args.tensor_count(); at++) {
-        words.push_back(args.tensor(static_cast<uint32_t>(at)).nbytes());
-    }
-#endif
-    for (int32_t at = 0; at < args.scalar_count(); at++) {
-        words.push_back(args.scalar(static_cast<uint32_t>(at)));
-    }
-    if (args.scalar_count() == 0 && args.tensor_count() != 0) {
-        words.push_back(args.tensor(0).numel());
-    }
-    return words;
 }
 // Enters a program with its arguments. An exception becomes a fatal error.
 template <typename Call>

@@ -1,9 +1,8 @@
-// The streaming interface of February 2026: the entry gets a runtime and words, tasks get an array of parameters.
+// The streaming interface of February and March 2026: tensors are values, tasks get an array of parameters or one object with all of them.
 //
-// Not for programs: they include pto_runtime2.h (the first weeks), or pto_orchestration_api.h compiled with -DPTO_FIELD_VINTAGE=2602.
+// Not for programs: they include pto_runtime2.h (the first weeks), or pto_orchestration_api.h compiled with -DPTO_FIELD_STREAMS=1.
 //
-// The words are the addresses of the tensors, their sizes in bytes, and then the program's scalars; without scalars, the number of elements of the first
-// tensor. Kernels get their arguments in the order of the parameters, tensors and scalars mixed. A tensor without memory gets it from the first task
+// Kernels get their arguments in the order of the parameters, tensors and scalars mixed. A tensor without memory gets it from the first task
 // that writes it.
 #ifndef PTO_FIELD_STREAMS_H
 #define PTO_FIELD_STREAMS_H
@@ -70,6 +69,9 @@ private:
         return other;
     }
 };
+
+// In the first days of February 2026.
+using TensorDescriptor = Tensor;
 
 inline Tensor pto_field_dense(void *address, const uint64_t extents[], uint64_t count, DataType type, int32_t version) {
     Tensor tensor;
@@ -157,6 +159,10 @@ public:
 private:
     std::vector<Entry> entries_;
 };
+// From 28 March on it has this name, and entries get arguments.
+using Arg = PTOParam;
+using ChipStorageTaskArgs = ChipTaskArgs;
+inline Tensor from_tensor_arg(const PtoFieldTensorArg &arg) { return Tensor(arg.ref()); }
 static inline PTOParam make_input_param(Tensor &tensor) { return PTOParam(TensorArgType::INPUT, &tensor, 0); }
 static inline PTOParam make_output_param(Tensor &tensor) { return PTOParam(TensorArgType::OUTPUT, &tensor, 0); }
 static inline PTOParam make_inout_param(Tensor &tensor) { return PTOParam(TensorArgType::INOUT, &tensor, 0); }
@@ -172,9 +178,19 @@ typedef enum {
     PTO2_NUM_WORKER_TYPES = 4,
 } PTO2WorkerType;
 
+// Memory that programs of the first days of February 2026 set up themselves. The runtime here has its own: what they write has no effect.
+struct PTO2SharedMemoryHeader {
+    int32_t current_task, last_task, orchestrator_done;
+    uint64_t graph_output_ptr;
+    int32_t graph_output_size;
+};
+struct PTO2SharedMemoryHandle {
+    PTO2SharedMemoryHeader *header;
+};
+
 // Programs pass it on. The functions that they call are in pto_field_ops.
 struct PTO2Runtime {
-    const void *reserved;
+    PTO2SharedMemoryHandle *sm_handle;
 };
 
 struct MixedKernels {
@@ -257,18 +273,28 @@ inline PTO2TaskId pto2_rt_submit_task(PTO2Runtime *rt, const MixedKernels &kerne
 #if defined(PTO_FIELD_EXPLICIT_EDGES)
 inline void pto2_rt_add_dependency(PTO2Runtime *, PTO2TaskId producer, PTO2TaskId consumer) { pto_field_graph().add_edge(producer, consumer); }
 #endif
+// From 22 March on the runtime is not named.
+inline PTO2TaskId pto2_rt_submit_aic_task(int32_t kernel, const PTOParam &params, PTO_FIELD_HERE) {
+    return pto2_rt_submit_task(nullptr, MixedKernels{kernel, -1, -1}, &params, 1, file, line);
+}
+inline PTO2TaskId pto2_rt_submit_aiv_task(int32_t kernel, const PTOParam &params, PTO_FIELD_HERE) {
+    return pto2_rt_submit_task(nullptr, MixedKernels{-1, kernel, -1}, &params, 1, file, line);
+}
+inline PTO2TaskId pto2_rt_submit_task(const MixedKernels &kernels, const PTOParam &params, PTO_FIELD_HERE) {
+    return pto2_rt_submit_task(nullptr, kernels, &params, 1, file, line);
+}
 inline void pto2_rt_init_tensor_pool(PTO2Runtime *) {}
-inline bool pto2_rt_is_fatal(PTO2Runtime *) { return pto_field_is_fatal(); }
-inline void pto2_rt_scope_begin(PTO2Runtime *, PTO_FIELD_HERE) {
+inline bool pto2_rt_is_fatal(PTO2Runtime * = nullptr) { return pto_field_is_fatal(); }
+inline void pto2_rt_scope_begin(PTO2Runtime * = nullptr, PTO_FIELD_HERE) {
     pto_field_ops->scope_begin(0, pto_field_place{file, line, 0});
 }
-inline void pto2_rt_scope_end(PTO2Runtime *) { pto_field_end_scope(); }
+inline void pto2_rt_scope_end(PTO2Runtime * = nullptr) { pto_field_end_scope(); }
 // The runtime sees the end of the entry.
-inline void pto2_rt_orchestration_done(PTO2Runtime *) {}
+inline void pto2_rt_orchestration_done(PTO2Runtime * = nullptr) {}
 
 class PTO2ScopeGuard {
 public:
-    explicit PTO2ScopeGuard(PTO2Runtime *rt, PTO_FIELD_HERE) : rt_(rt) {
+    explicit PTO2ScopeGuard(PTO2Runtime *rt = nullptr, PTO_FIELD_HERE) : rt_(rt) {
         pto2_rt_scope_begin(rt, file, line);
     }
     ~PTO2ScopeGuard() { pto2_rt_scope_end(rt_); }
@@ -280,53 +306,32 @@ private:
 };
 #define PTO_FIELD_JOIN_(a, b) a##b
 #define PTO_FIELD_JOIN(a, b) PTO_FIELD_JOIN_(a, b)
-#define PTO2_SCOPE_BEGIN(rt) pto2_rt_scope_begin(rt)
-#define PTO2_SCOPE_END(rt) pto2_rt_scope_end(rt)
-#define PTO2_SCOPE_GUARD(rt) [[maybe_unused]] PTO2ScopeGuard PTO_FIELD_JOIN(pto_field_scope_, __COUNTER__)(rt)
-#define PTO2_SCOPE(rt) if (PTO2_SCOPE_GUARD(rt); true)
-
-// ---- messages ----
-
-#ifndef LOG_ERROR
-#define LOG_ERROR(rt, ...) ((void)(rt), PTO_FIELD_LOG(0, __VA_ARGS__))
-#define LOG_WARN(rt, ...) ((void)(rt), PTO_FIELD_LOG(1, __VA_ARGS__))
-#define LOG_INFO(rt, ...) ((void)(rt), PTO_FIELD_LOG(3, __VA_ARGS__))
-#define LOG_DEBUG(rt, ...) ((void)(rt), PTO_FIELD_LOG(4, __VA_ARGS__))
-#define LOG_ALWAYS(rt, ...) LOG_INFO(rt, __VA_ARGS__)
-#endif
+#define PTO2_SCOPE_BEGIN(...) pto2_rt_scope_begin(__VA_ARGS__)
+#define PTO2_SCOPE_END(...) pto2_rt_scope_end(__VA_ARGS__)
+#define PTO2_SCOPE_GUARD(...) [[maybe_unused]] PTO2ScopeGuard PTO_FIELD_JOIN(pto_field_scope_, __COUNTER__){__VA_ARGS__}
+#define PTO2_SCOPE(...) if (PTO2_SCOPE_GUARD(__VA_ARGS__); true)
 
 // ---- how the runtime enters the program ----
 
+// Sizes are those of the runtime here, and of no effect.
 struct PTO2OrchestrationConfig {
     int expected_arg_count;
+    int32_t task_window_size = 0;
+    int32_t dep_list_pool_size = 0;
+    int32_t heap_size = 0;
 };
 
 extern "C" {
-// Each form of an entry has the same arguments for the processor: in the first weeks a pointer to shared memory, and later the runtime; in March also
-// how many threads orchestrate, and which of them it is.
-__attribute__((weak, visibility("default"), used)) void pto_field_enter(void (*entry)(PTO2Runtime *, uint64_t *, int, int, int), const ChipTensor *tensors,
-                                                                        uint32_t tensor_count, const uint64_t *scalars, uint32_t scalar_count) {
-    pto_field_guarded(tensors, tensor_count, scalars, scalar_count, [&](const ChipTaskArgs &args) {
-        PTO2Runtime runtime = {nullptr};
-        std::vector<uint64_t> words = pto_field_words(args);
-#if defined(PTO_FIELD_HEAP_WORDS)
-        // The heap and its size: the runtime has its own.
-        words.insert(words.end(), {0, 0});
-#endif
-        entry(&runtime, words.data(), static_cast<int>(words.size()), 1, 0);
-    });
+__attribute__((weak, visibility("default"), used)) void pto_field_enter(void *entry, const ChipTensor *tensors, uint32_t tensor_count,
+                                                                        const uint64_t *scalars, uint32_t scalar_count) {
+    pto_field_guarded(tensors, tensor_count, scalars, scalar_count, [&](const ChipTaskArgs &args) { pto_field_call_entry(entry, args); });
 }
-// How many words the program expects. The runtime counts tensors and scalars, of which a program has half a word of each tensor: a missing word is an error there.
-__attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(PTO2OrchestrationConfig (*config)(uint64_t *, int),
+__attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(PTO2OrchestrationConfig (*config)(PTO_FIELD_ENTRY_TYPES),
                                                                               const ChipTensor *tensors, uint32_t tensor_count,
                                                                               const uint64_t *scalars, uint32_t scalar_count) {
     ChipTaskArgs args;
     pto_field_take(args, tensors, tensor_count, scalars, scalar_count);
-    std::vector<uint64_t> words = pto_field_words(args);
-    const int count = static_cast<int>(words.size());
-    const int expected = config(words.data(), count).expected_arg_count;
-    // In the runtime's count: as many arguments as there are, and those that are missing.
-    return static_cast<int32_t>(tensor_count + scalar_count) + (expected > count ? expected - count : 0);
+    return pto_field_expected_of(args, [&](auto &&...given) { return config(given...).expected_arg_count; });
 }
 }
 

@@ -23,6 +23,8 @@ using ChipStorageTaskArgs = ChipTaskArgs;
 using ContinuousTensor = PtoFieldTensorArg;
 // In May the arguments themselves held the tasks to wait for.
 using Arg = CoreTaskArgsWithDeps<>;
+// In the last days of March it still had this name.
+using PTOParam = Arg;
 template <uint32_t N = 16>
 using ArgWithDeps = CoreTaskArgsWithDeps<N>;
 
@@ -71,6 +73,15 @@ inline TaskOutputTensors pto2_rt_submit_aic_task(int32_t kernel_id, const Args &
 }
 template <typename Args>
 inline TaskOutputTensors pto2_rt_submit_aiv_task(int32_t kernel_id, const Args &args, PTO_FIELD_HERE) {
+    return rt_submit_aiv_task(kernel_id, args, file, line);
+}
+// In the last days of April 2026 the submission said that the task completes after its kernel; here the kernel says so (register_completion_condition).
+template <typename Args>
+inline TaskOutputTensors rt_submit_aiv_task_deferred(int32_t kernel_id, const Args &args, PTO_FIELD_HERE) {
+    return rt_submit_aiv_task(kernel_id, args, file, line);
+}
+template <typename Args>
+inline TaskOutputTensors pto2_rt_submit_aiv_task_deferred(int32_t kernel_id, const Args &args, PTO_FIELD_HERE) {
     return rt_submit_aiv_task(kernel_id, args, file, line);
 }
 inline void pto2_rt_scope_begin(PTO2ScopeMode mode = PTO2ScopeMode::AUTO, PTO_FIELD_HERE) { rt_scope_begin(mode, file, line); }

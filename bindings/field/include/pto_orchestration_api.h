@@ -8,8 +8,8 @@
 #ifndef PTO_ORCHESTRATION_API_H
 #define PTO_ORCHESTRATION_API_H
 
-// Programs of February 2026 have another interface under this name.
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603 && !defined(PTO_FIELD_OWN_ENTRY)
+// Programs of February and March 2026 have another interface under this name.
+#if defined(PTO_FIELD_STREAMS)
 #include "pto_field_streams.h"
 #else
 
@@ -38,37 +38,6 @@ __attribute__((format(printf, 2, 3))) inline void rt_report_fatal(int32_t code, 
     va_end(arguments);
     pto_field_ops->fatal(code, text, pto_field_place{nullptr, 0, 0});
 }
-
-#ifndef LOG_ERROR
-#define LOG_ERROR(...) PTO_FIELD_LOG(0, __VA_ARGS__)
-#define LOG_WARN(...) PTO_FIELD_LOG(1, __VA_ARGS__)
-#define LOG_TIMING(...) PTO_FIELD_LOG(2, __VA_ARGS__)
-#define LOG_INFO(...) PTO_FIELD_LOG(3, __VA_ARGS__)
-#define LOG_DEBUG(...) PTO_FIELD_LOG(4, __VA_ARGS__)
-#define LOG_ALWAYS(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V0(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V1(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V2(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V3(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V4(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V5(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V6(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V7(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V8(...) LOG_INFO(__VA_ARGS__)
-#define LOG_INFO_V9(...) LOG_INFO(__VA_ARGS__)
-#endif
-
-inline void pto_field_assert(bool holds, const char *text, const char *file, int line) {
-    if (!holds) {
-        pto_field_ops->fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, text, pto_field_place{file, line, 0});
-    }
-}
-#define always_assert(condition) pto_field_assert(static_cast<bool>(condition), "always_assert(" #condition ") failed", __FILE__, __LINE__)
-#ifdef NDEBUG
-#define debug_assert(condition) ((void)0)
-#else
-#define debug_assert(condition) pto_field_assert(static_cast<bool>(condition), "debug_assert(" #condition ") failed", __FILE__, __LINE__)
-#endif
 
 // ---- tensors ----
 
@@ -116,16 +85,6 @@ public:
 private:
     pto_field_outputs outputs_;
 };
-
-template <typename T = uint64_t>
-inline T get_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t indices[], PTO_FIELD_HERE) {
-    return from_u64<T>(pto_field_ops->get(&tensor, ndims, indices, pto_field_place{file, line, 0}));
-}
-template <typename T = uint64_t>
-inline void set_tensor_data(const ChipTensor &tensor, uint32_t ndims, const uint32_t indices[], T value,
-                            PTO_FIELD_HERE) {
-    pto_field_ops->set(&tensor, ndims, indices, to_u64(value), pto_field_place{file, line, 0});
-}
 
 // ---- tasks ----
 
@@ -286,13 +245,7 @@ extern "C" {
 __attribute__((weak, visibility("default"), used)) void pto_field_enter(void *entry, const ChipTensor *tensors, uint32_t tensor_count,
                                                                         const uint64_t *scalars, uint32_t scalar_count) {
     pto_field_guarded(tensors, tensor_count, scalars, scalar_count, [&](const ChipTaskArgs &args) {
-        // In March 2026 an entry also got how many threads orchestrate, and which of them it is. A function of fewer arguments does not see the others.
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE == 2604
-        PTO2Runtime runtime = {nullptr};
-        reinterpret_cast<void (*)(PTO2Runtime *, const ChipTaskArgs &, int, int)>(entry)(&runtime, args, 1, 0);
-#else
-        reinterpret_cast<void (*)(const ChipTaskArgs &, int, int)>(entry)(args, 1, 0);
-#endif
+        pto_field_call_entry(entry, args);
     });
 }
 }
@@ -300,13 +253,13 @@ __attribute__((weak, visibility("default"), used)) void pto_field_enter(void *en
 extern "C" {
 // How many arguments the program expects; 0 or less: any number.
 __attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(
-    PTO2OrchestrationConfig (*config)(const ChipTaskArgs &), const ChipTensor *tensors, uint32_t tensor_count,
+    PTO2OrchestrationConfig (*config)(PTO_FIELD_ENTRY_TYPES), const ChipTensor *tensors, uint32_t tensor_count,
     const uint64_t *scalars, uint32_t scalar_count) {
     ChipTaskArgs args;
     pto_field_take(args, tensors, tensor_count, scalars, scalar_count);
-    return config(args).expected_arg_count;
+    return pto_field_expected_of(args, [&](auto &&...given) { return config(given...).expected_arg_count; });
 }
 }
 
-#endif  // PTO_FIELD_VINTAGE
+#endif  // PTO_FIELD_STREAMS
 #endif  // PTO_ORCHESTRATION_API_H

@@ -241,6 +241,8 @@ static_assert(offsetof(ChipTensor, shapes) == 44, "ChipTensor::shapes");
 static_assert(offsetof(ChipTensor, extent_elem_cache) == 64, "ChipTensor's extent");
 static_assert(offsetof(ChipTensor, strides) == 72, "ChipTensor::strides");
 
+// Kernels of the first days of March 2026 call it so.
+using TensorData = ChipTensor;
 // Programs from February to July 2026 call it Tensor.
 #ifndef PTO_FIELD_OWN_TENSOR
 using Tensor = ChipTensor;

@@ -136,6 +136,10 @@ class TaskArgs:
         self._tensors.append(tensor)
         self._tags.append(TensorArgType(tag))
 
+    def __ptr__(self):
+        """The same, as programs of April 2026 name it in a payload."""
+        return self
+
     def add_scalar(self, value):
         """Adds a scalar: an integer, a float (as a 32-bit float), or a ctypes value."""
         if len(self._scalars) == MAX_CHIP_SCALARS:

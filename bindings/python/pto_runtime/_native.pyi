@@ -332,7 +332,9 @@ class FieldOutcome:
 class FieldDevice:
     """A device that runs programs of the field; the package `simpler` is over it."""
 
-    def __init__(self, hosting: str = "threads", images: Optional[tuple[str, str]] = None) -> None: ...
+    def __init__(
+        self, hosting: str = "threads", images: Optional[tuple[str, str]] = None, clusters: Optional[int] = None
+    ) -> None: ...
     @staticmethod
     def load(
         orchestration: bytes, entry: str, config: Optional[str], kernels: list[tuple[int, str, str, bytes]]

@@ -22,6 +22,10 @@ class CallableHandle:
     def _handle_id(self):
         return self.number
 
+    def buffer_ptr(self):
+        """The same, as programs of April 2026 call it."""
+        return self
+
     @property
     def is_python(self):
         """Whether the handle is of a function of Python."""

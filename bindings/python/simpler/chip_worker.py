@@ -24,6 +24,8 @@ _LEVELS = ("error", "warn", "timing", "info", "debug")
 _BUDGET_SECONDS = 60
 # How often a run says how far it is.
 _PROGRESS_SECONDS = 10
+# Of a device, unless a program asks for more.
+_CLUSTERS = 8
 # What a ring of the field holds, unless a program asks for a size.
 _FIELD_RING = 16384
 _ROLES = {
@@ -110,14 +112,16 @@ class ChipWorker:
             raise ConfigError(
                 "a process has one emulated machine: run programs of several devices with another PTO_FIELD_HOSTING (threads, pool, serial or virtual)"
             )
-        # The machine is opened with the kernels of the program that it runs.
-        self._device = None if self._on_machine else _native.FieldDevice(os.environ.get("PTO_FIELD_HOSTING", usual))
-        self._device_slot = None
+        self._hosting = os.environ.get("PTO_FIELD_HOSTING", usual)
+        # By clusters. The machine is opened with the kernels of the program that it runs.
+        self._devices = {} if self._on_machine else {_CLUSTERS: _native.FieldDevice(self._hosting)}
+        self._machine = self._machine_slot = None
 
     def close(self):
         """Unloads everything and closes the device."""
         self._slots.clear()
-        self._device, self._is_open = None, False
+        self._devices.clear()
+        self._machine, self._is_open = None, False
 
     def _register_callable_at_slot(self, slot, chip):
         if not isinstance(chip, ChipCallable):
@@ -145,15 +149,21 @@ class ChipWorker:
         if not self._is_open:
             raise WorkerStateError("the device is closed")
 
-    def _device_of(self, slot):
-        """The device that runs a slot's callable: a machine with its kernels, where programs run on one."""
+    def _device_of(self, slot, config):
+        """The device that runs a slot's callable: one of the size that the configuration names, or a machine with the callable's kernels."""
         self._check_open()
-        if self._on_machine and self._device_slot != (slot, self._slots[slot][2]):
-            # A process has one at a time.
-            self._device = self._device_slot = None
-            self._device = _native.FieldDevice(virt_machine.HOSTING, self._slots[slot][2])
-            self._device_slot = slot, self._slots[slot][2]
-        return self._device
+        if self._on_machine:
+            if self._machine_slot != (slot, self._slots[slot][2]):
+                # A process has one at a time.
+                self._machine = self._machine_slot = None
+                self._machine = _native.FieldDevice(virt_machine.HOSTING, self._slots[slot][2])
+                self._machine_slot = slot, self._slots[slot][2]
+            return self._machine
+        # Until July 2026 the simulator had as many clusters as the configuration said.
+        clusters = max(config.block_dim, _CLUSTERS)
+        if clusters not in self._devices:
+            self._devices[clusters] = _native.FieldDevice(self._hosting, clusters=clusters)
+        return self._devices[clusters]
 
     def _run_slot(self, slot, args=None, config=None):
         """Runs a slot's callable; raises FieldRunError with the field's code if the run fails."""
@@ -168,7 +178,7 @@ class ChipWorker:
             start = time.perf_counter_ns()
             options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config), "progress": _Progress()}
             options["waits_for_outside"] = self._waits_for_outside
-            outcome = self._device_of(slot).run(
+            outcome = self._device_of(slot, config).run(
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )
             spent = time.perf_counter_ns() - start

@@ -1,6 +1,10 @@
 """Errors of a run: the field's code and text first, as programs match them; then what we know beyond that."""
 
 
+# Until April, and from May to July 2026.
+_EARLIER = ("run_runtime", "run_prepared")
+
+
 class FieldRunError(RuntimeError):
     """A run failed. `code` is the field's negative code; `report` has our own post-mortem, where there is one."""
 
@@ -9,7 +13,9 @@ class FieldRunError(RuntimeError):
         self.lines = list(lines)
         self.report = report
         text = f"run failed with code {code}"
-        super().__init__("\n".join([text, *self.lines, *([report] if report else [])]))
+        # Programs look for the name that the call had in their month.
+        earlier = " and ".join(f"{name} failed with code {code}" for name in _EARLIER)
+        super().__init__("\n".join([text, *self.lines, *([report] if report else []), f"(the same in earlier months: {earlier})"]))
 
 
 class WorkerStateError(RuntimeError):

@@ -6,6 +6,7 @@ from _task_interface import CallConfig, TaskArgs
 
 from . import buffer as buffers
 from .domain import Domain
+from .payloads import PayloadOutputs, WorkerType, tagged
 from .task_graph import TaskGraph, accesses_of
 from .worker_chip_message_queue import Queue
 from .worker_chip_orch_comm import Region
@@ -20,6 +21,7 @@ class Orchestrator:
         self._domains = []
         self._kept = []
         self._next = 0
+        self._outputs = PayloadOutputs(worker.owner)
 
     def _chip_index(self, index):
         count = len(self._worker.chips)
@@ -57,6 +59,21 @@ class Orchestrator:
         function = self._worker.python_function(handle)
         self._keep(args)
         return self._graph.add([(self._worker.sub_lane(), lambda: function(args))], accesses_of(args))
+
+    def submit(self, worker_type, payload, inputs=(), outputs=(), args_list=None):
+        """Submits a payload, as programs of April 2026 do; with `args_list` to as many devices."""
+        uses, (result, made) = self._outputs.read(inputs), self._outputs.made(outputs)
+        if WorkerType(worker_type) is WorkerType.SUB:
+            self._graph.add([(self._worker.sub_lane(), self._worker.python_function(payload.callable_id))], uses + made)
+            return result
+        config = CallConfig()
+        config.block_dim, config.aicpu_thread_num = payload.block_dim, payload.aicpu_thread_num
+        signature = self._worker.chip_signature(payload.callable)
+        given = [tagged(_checked(args), signature) for args in ([payload.args] if args_list is None else args_list)]
+        self._keep(*given)
+        parts = [self._part(payload.callable, args, config, None) for args in given]
+        self._graph.add(parts, [*uses, *made, *(use for args in given for use in accesses_of(args))])
+        return result
 
     def allocate_domain(self, name, workers, window_size, buffers=()):
         """Makes windows for these workers; a context manager, indexed by the worker's number."""

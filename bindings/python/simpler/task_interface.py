@@ -20,6 +20,7 @@ from .buffer import Buffer, array_tensor
 from .bootstrap import ChipBootstrapConfig, ChipBufferSpec, ChipCommBootstrapConfig, ChipContext, HostBufferStaging
 from .callable_identity import CallableHandle
 from .domain import ChipDomainContext, CommBufferSpec
+from .payloads import WorkerPayload, WorkerType
 
 # Earlier names of 2026, by the month until which programs use them. docs/reference/simpler-interface.md has the table.
 ChipTensor = Tensor  # July, early August
@@ -53,6 +54,8 @@ __all__ = [
     "TaskArgs",
     "Tensor",
     "TensorArgType",
+    "WorkerPayload",
+    "WorkerType",
     "get_element_size",
     "make_tensor_arg",
     "scalar_to_uint64",

@@ -173,8 +173,15 @@ class Worker:
             for chip in self.chips:
                 chip.device._unregister_slot(handle.slot)
 
-    def run(self, target, args=None, config=None):
-        """Runs a handle (level 2) or an orchestration function (level 3) to its end."""
+    # In April 2026.
+    finalize = close
+
+    def run(self, target, args=None, config=None, **options):
+        """Runs a handle (level 2) or an orchestration function (level 3) to its end. In April 2026 programs gave what is in a configuration by name."""
+        if options:
+            config = config or CallConfig()
+            for name, value in options.items():
+                setattr(config, name, value)
         return self.submit(target, args, config).wait()
 
     def submit(self, target, args=None, config=None):
@@ -211,6 +218,11 @@ class Worker:
         if not isinstance(self._registry.find(handle), ChipCallable):
             raise TypeError(f"{handle.name} is a function: submit it with submit_sub()")
         return handle.slot
+
+    def chip_signature(self, handle):
+        """What an orchestration does with its arguments."""
+        self.chip_slot(handle)
+        return self._registry.find(self._handle_of(handle)).signature
 
     def python_function(self, handle):
         """The function of a handle."""

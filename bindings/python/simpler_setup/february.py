@@ -91,7 +91,9 @@ class GoldenExample:
         made, _ = scene_args.task_args(args, [ArgDirection.INOUT] * len(names))
         runtime = "host_build_graph" if self.config.runtime == "host_build_graph" else "tensormap_and_ringbuffer"
         with Worker(2, platform=self.platform, runtime=runtime) as worker:
-            worker.run(worker.register(chip), made, CallConfig())
+            config = CallConfig()
+            config.block_dim = self.config.block_dim
+            worker.run(worker.register(chip), made, config)
             tasks = worker.tasks
         compare(args, golden, outputs, self.golden.rtol, self.golden.atol)
         return tasks

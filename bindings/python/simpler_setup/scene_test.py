@@ -11,7 +11,7 @@ from pathlib import Path
 from _task_interface import CallConfig
 from pto_runtime.errors import ConfigError
 
-from . import scene_args, scene_build, scene_outputs, scene_report
+from . import scene_args, scene_build, scene_outputs, scene_report, scene_worker
 from .comparison import compare
 from .scene_case import Selection, check_cases
 from .scene_command import run_file
@@ -77,13 +77,18 @@ class SceneTestCase:
         """The same, as programs of April 2026 call it."""
         return scene_build.chip_of(cls, platform)
 
+    @classmethod
+    def _create_worker(cls, platform, device_id=0, build=False):
+        return scene_worker.level2(platform, cls._st_runtime, device_id)
+
     def build_callable(self, platform):
         """The compiled orchestration with its kernels."""
         return scene_build.chip_of(type(self), platform)
 
     def _build_config(self, config_dict, **diagnostics):
         config = CallConfig()
-        config.aicpu_thread_num = config_dict.get("aicpu_thread_num", config.aicpu_thread_num)
+        for name in ("aicpu_thread_num", "block_dim"):
+            setattr(config, name, config_dict.get(name, getattr(config, name)))
         for name, value in {**self.RUNTIME_ENV, **config_dict.get("runtime_env", {})}.items():
             setattr(config.runtime_env, name.lower().removeprefix("pto2_"), value)
         for name, value in diagnostics.items():

@@ -34,7 +34,7 @@ type GivenTensor = (usize, Vec<u32>, u8, String, bool);
 /// Sizes of the rings: window, bytes of each heap, edges.
 type GivenRings = (u32, u64, u64);
 
-/// A device of 8 clusters that runs programs of the field.
+/// A device that runs programs of the field.
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct FieldDevice(PyResource<Engine>);
 
@@ -45,10 +45,15 @@ pub(crate) struct FieldCallable(PyResource<Callable>);
 #[pymethods]
 impl FieldDevice {
     /// `hosting`: "threads"; "pool", where few OS threads run all cores; "serial", where one does; or "virtual", in virtual time. "virt" is the emulated
-    /// machine, with the files of a firmware and of a blob of kernels.
+    /// machine, with the files of a firmware and of a blob of kernels. `clusters` are 8, unless the program says otherwise; the machine has 8.
     #[new]
-    #[pyo3(signature = (hosting = "threads", images = None))]
-    fn new(py: Python<'_>, hosting: &str, images: Option<(PathBuf, PathBuf)>) -> PyResult<Self> {
+    #[pyo3(signature = (hosting = "threads", images = None, clusters = None))]
+    fn new(
+        py: Python<'_>,
+        hosting: &str,
+        images: Option<(PathBuf, PathBuf)>,
+        clusters: Option<u32>,
+    ) -> PyResult<Self> {
         if hosting == "virt" {
             let images = images.ok_or_else(|| {
                 invalid("\"virt\" needs the files of a firmware and of a blob of kernels: pto fw build --kernel")
@@ -69,7 +74,11 @@ impl FieldDevice {
                 return Err(unknown("hosting", hosting, names));
             }
         };
-        let opened = py.detach(|| Engine::open(Engine::options(hosting)));
+        let mut options = Engine::options(hosting);
+        if let Some(clusters) = clusters {
+            (options.aic, options.aiv) = (clusters, clusters.saturating_mul(2));
+        }
+        let opened = py.detach(|| Engine::open(options));
         Ok(Self(PyResource::new(opened.map_err(raised_from)?)))
     }
 

@@ -14,6 +14,8 @@ from simpler.task_interface import (
     ContinuousTensor,
     DataType,
     TensorArgType,
+    WorkerPayload,
+    WorkerType,
     make_tensor_arg,
 )
 from simpler.worker import Worker
@@ -112,6 +114,77 @@ extern "C" void aicpu_orchestration_entry(const L2TaskArgs &orch_args) {
     rt_submit_aiv_task(0, second);
 }
 """
+# Late March: no runtime in front, and the same arguments as words, and as an array; tensors are values.
+WORDS_ALONE = """
+#include "pto_orchestration_api.h"
+extern "C" PTO2OrchestrationConfig aicpu_orchestration_config(uint64_t *args, int count) { return PTO2OrchestrationConfig{.expected_arg_count = 5, .heap_size = 1}; }
+extern "C" void aicpu_orchestration_entry(uint64_t *args, int count, int threads, int thread) {
+    uint32_t shape[1] = {static_cast<uint32_t>(args[4])};
+    Tensor a = make_tensor_external((void *)args[0], shape, 1), out = make_tensor_external((void *)args[1], shape, 1);
+    LOG_INFO("%d words", count);
+    PTO2_SCOPE() {
+        Tensor made = make_tensor(shape, 1);
+        PTOParam first, second;
+        first.add_input(a), first.add_output(made), first.add_scalar(uint64_t(2)), first.add_scalar(uint64_t(0));
+        pto2_rt_submit_aiv_task(0, first);
+        second.add_input(made), second.add_output(out), second.add_scalar(uint64_t(1)), second.add_scalar(uint64_t(1));
+        pto2_rt_submit_aiv_task(0, second);
+    }
+}
+"""
+ARRAY = """
+#include "pto_orchestration_api.h"
+extern "C" PTO2OrchestrationConfig aicpu_orchestration_config(OrchArg *args) { return PTO2OrchestrationConfig{.expected_arg_count = 3}; }
+extern "C" void aicpu_orchestration_entry(RUNTIME OrchArg *args, int threads, int thread) {
+    Tensor a = args[0].to_tensor(), out = from_task_arg(args[1]), made = make_tensor(args[0].tensor.shapes, 1, args[0].tensor.dtype);
+    always_assert(args[2].value_as<int64_t>() == 64 && args[1].nbytes() == 256 && args[0].data<float>()[1] == 1);
+    set_tensor_data(out, 1, args[1].tensor.shapes + 1, 0.5f);
+    PTO2_SCOPE(GIVEN) {
+        Arg first, second;
+        first.add_input(a), first.add_output(made), first.add_scalar(uint64_t(2)), first.add_scalar(uint64_t(0));
+        pto2_rt_submit_aiv_task(COMMA 0, first);
+        second.add_input(made), second.add_output(out), second.add_scalar(uint64_t(1)), second.add_scalar(uint64_t(1));
+        pto2_rt_submit_task(COMMA MixedKernels{-1, 0, -1}, second);
+    }
+}
+"""
+ARRAY_ALONE = ARRAY.replace("RUNTIME", "").replace("GIVEN", "").replace("COMMA", "")
+ARRAY_AND_RUNTIME = ARRAY.replace("RUNTIME", "PTO2Runtime *rt,").replace("GIVEN", "rt").replace("COMMA", "rt,").replace("OrchArg", "TaskArg")
+# First days of February: the program makes its runtime in memory that it is given.
+OWN_MEMORY = """
+#include "pto_runtime2.h"
+#include "pto_shared_memory.h"
+extern "C" void aicpu_orchestration_entry(void *memory, uint64_t *args, int count) {
+    auto *header = static_cast<PTO2SharedMemoryHeader *>(memory);
+    int32_t bytes = pto2_sm_calculate_size(16384, 65536);
+    PTO2SharedMemoryHandle *handle = pto2_sm_create_from_buffer(memory, bytes, 16384, 262144, 65536);
+    PTO2Runtime *rt = pto2_runtime_create_from_sm(PTO2_MODE_EXECUTE, handle, (void *)args[count - 2], 262144);
+    TensorDescriptor a = make_tensor_external((void *)args[0], args[2]), out = make_tensor_external((void *)args[1], args[3]), made = make_tensor(args[2]);
+    PTO2_SCOPE(rt) {
+        PTOParam first[] = {make_input_param(a), make_output_param(made), make_scalar_param(2), make_scalar_param(0)};
+        pto2_rt_submit_task(rt, 0, PTO2_WORKER_VECTOR, "first", first, 4);
+        PTOParam second[] = {make_input_param(made), make_output_param(out), make_scalar_param(1), make_scalar_param(1)};
+        pto2_rt_submit_task(rt, 0, PTO2_WORKER_VECTOR, "second", second, 4);
+    }
+    pto2_rt_orchestration_done(rt), pto2_runtime_destroy(rt), header->orchestrator_done = 1;
+}
+"""
+# February and March: the AICPU builds the graph with what it finds in the runtime.
+ON_AICPU = """
+#include "runtime.h"
+extern "C" int aicpu_orchestration_entry(Runtime *runtime) {
+    const AicpuBuildApi &api = runtime->aicpu_build_api;
+    if (runtime->orch_argc != 5 || runtime->kernel_addrs[0] == 0) return -1;
+    uint64_t made = (uint64_t)api.device_malloc(runtime->orch_args[2]);
+    uint64_t first[] = {runtime->orch_args[0], made, 2, 0}, second[] = {made, runtime->orch_args[1], 1, 1};
+    int t0 = api.add_task(runtime, first, 4, 0, CoreType::AIV, 0), t1 = api.add_task(runtime, second, 4, 0, CoreType::AIV, 0);
+    api.add_successor_conditional(runtime, t0, t1);
+    api.publish_task(runtime, t0), api.publish_task(runtime, t1);
+    return 0;
+}
+"""
+# Late April: the submission says that a task completes after its kernel.
+DEFERRED = MAY.replace("rt_submit_aiv_task(0, second)", "rt_submit_aiv_task_deferred(0, second)")
 # The host-built runtime, whose edges may come in any order: February and March, and April to July.
 HOST_OF_MARCH = """
 #include "runtime.h"
@@ -150,11 +223,13 @@ def chip(folder, orchestration, kernel=TENSORS, runtime="tensormap_and_ringbuffe
     return _compile_chip_callable_from_spec({"orchestration": source, "incores": [incore]}, "a2a3sim", runtime, "key")
 
 
-def run(built, runtime="tensormap_and_ringbuffer"):
+def run(built, runtime="tensormap_and_ringbuffer", scalars=()):
     a, out = np.arange(COUNT, dtype=np.float32), np.zeros(COUNT, dtype=np.float32)
     args = ChipStorageTaskArgs()
     args.add_tensor(make_tensor_arg(a), TensorArgType.INPUT)
     args.add_tensor(arg_of_july(out), TensorArgType.OUTPUT_EXISTING)
+    for scalar in scalars:
+        args.add_scalar(scalar)
     with Worker(2, platform="a2a3sim", runtime=runtime, build=False) as worker:
         # Until May the callable itself was given.
         worker.run(built, args, ChipCallConfig())
@@ -168,13 +243,24 @@ def run(built, runtime="tensormap_and_ringbuffer"):
         (APRIL, TENSORS, "aicpu_build_graph"),
         (MAY, TENSORS, "tensormap_and_ringbuffer"),
         (JULY, TENSORS, "tensormap_and_ringbuffer"),
+        (WORDS_ALONE, TENSORS.replace("Tensor ", "TensorData "), "tensormap_and_ringbuffer"),
+        (ARRAY_ALONE, TENSORS, "tensormap_and_ringbuffer"),
+        (ARRAY_AND_RUNTIME, TENSORS, "aicpu_build_graph"),
+        (OWN_MEMORY, TENSORS, "tensormap_and_ringbuffer"),
+        (ON_AICPU, WORDS, "aicpu_build_graph"),
+        (DEFERRED, TENSORS, "tensormap_and_ringbuffer"),
         (HOST_OF_MARCH, WORDS, "host_build_graph"),
         (HOST_OF_JULY.replace("LAST", ""), WORDS, "host_build_graph"),
     ],
-    ids=["march", "april", "may", "july", "host-march", "host-july"],
+    ids=[
+        *("march", "april", "may", "july", "words-alone", "array-alone", "array-and-runtime"),
+        *("own-memory", "on-aicpu", "deferred", "host-march", "host-july"),
+    ],
 )
 def test_programs_of_each_month_run(tmp_path, orchestration, kernel, runtime):
-    found = run(chip(tmp_path, orchestration, kernel, runtime), runtime)
+    # Where the entry gets an array, a scalar is part of it.
+    scalars = (COUNT,) if "args[2].value_as" in orchestration else ()
+    found = run(chip(tmp_path, orchestration, kernel, runtime), runtime, scalars)
     np.testing.assert_array_equal(found, 2 * np.arange(COUNT, dtype=np.float32) + 1)
 
 
@@ -218,15 +304,107 @@ def test_a_folder_of_march_with_a_list_of_inputs_runs(tmp_path):
 
 
 def test_what_a_source_says_decides_its_vintage():
+    early = "#include \"aicpu/l3_l2_orch_endpoint.h\"\nvoid f(L3L2OrchEndpoint &e) { const L3L2EndpointError &error = e.error(); puts(error.op); }"
     forms = [
-        (MARCH, {"VINTAGE=2602", "EXPLICIT_EDGES=1"}),
-        (APRIL, {"VINTAGE=2604", "EXPLICIT_EDGES=1"}),
+        (MARCH, {"STREAMS", "ENTRY=1", "RUNTIME_FIRST", "EXPLICIT_EDGES"}),
+        (APRIL, {"RUNTIME_FIRST", "EXPLICIT_EDGES"}),
         (MAY, set()),
-        (HOST_OF_MARCH, {"VINTAGE=2602", "HOST_BUILT=1"}),
+        (WORDS_ALONE, {"STREAMS", "ENTRY=1"}),
+        (ARRAY_ALONE, {"STREAMS", "ENTRY=2"}),
+        (ARRAY_AND_RUNTIME, {"STREAMS", "ENTRY=2", "RUNTIME_FIRST"}),
+        (OWN_MEMORY, {"STREAMS", "ENTRY=1", "RUNTIME_FIRST"}),
+        (ON_AICPU, {"HOST_BUILT", "ENTRY=1"}),
+        (HOST_OF_MARCH, {"HOST_BUILT", "ENTRY=1"}),
         (HOST_OF_JULY, set()),
+        (early, {"EARLY_JULY"}),
+        (early + "// l3_l2_endpoint_op_to_string", set()),
     ]
     for source, flags in forms:
-        assert set(vintages.flags_of(source)) == {f"-DPTO_FIELD_{flag}" for flag in flags}
+        assert {flag.removeprefix("-DPTO_FIELD_") for flag in vintages.flags_of(source)} == {f if "=" in f else f"{f}=1" for f in flags}
+
+
+# Early July: results go to pointers, and an error names its operation by a text.
+EARLY_JULY = """
+#include "aicpu/l3_l2_message_queue.h"
+#include "pto_orchestration_api.h"
+void failed(const L3L2QueueEndpoint &queue) {
+    const L3L2QueueError &error = queue.error();
+    rt_report_fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "%s: %s", error.op ? error.op : "", error.message);
+}
+extern "C" void aicpu_orchestration_entry(const L2TaskArgs &args) {
+    uint64_t words[6] = {0, 0, 0, 0, 0, 0};
+    L3L2OrchEndpoint endpoint(words, 6);
+    L3L2QueueEndpoint queue(endpoint.desc(), L3L2QueueArgs{});
+    uint64_t address = 0;
+    L3L2OrchPayloadView view;
+    int32_t observed = 0;
+    L3L2QueueInputHandle handle;
+    L3L2QueueOutputReservation reservation;
+    if (!endpoint.counter_addr(0, &address) && !endpoint.payload_read(0, 8, &view) && !endpoint.signal_wait(0, 1, L3L2OrchWaitCmp::GE, 1, &observed) &&
+        !queue.input().peek(1, &handle) && !queue.output().reserve(8, 1, &reservation)) {
+        failed(queue);
+    }
+}
+"""
+
+
+def test_errors_of_early_july_name_their_operation(tmp_path):
+    with pytest.raises(RuntimeError, match=r"run_prepared failed with code -9") as error:
+        run(chip(tmp_path, EARLY_JULY))
+    assert "the words describe no queue" in str(error.value)
+
+
+# As many blocks at once as the configuration has clusters.
+AT_ONCE = """
+#include "pto_orchestration_api.h"
+extern "C" void aicpu_orchestration_entry(const ChipStorageTaskArgs &args) {
+    Tensor a = from_tensor_arg(args.tensor(0)), out = from_tensor_arg(args.tensor(1));
+    Arg task;
+    task.launch_spec.set_block_num(rt_available_cluster_count() * 2), task.launch_spec.set_require_sync_start(true);
+    task.add_input(a), task.add_inout(out), task.add_scalar(uint64_t(2)), task.add_scalar(uint64_t(rt_available_cluster_count()));
+    rt_submit_aiv_task(0, task);
+}
+"""
+
+
+def test_a_device_has_the_clusters_that_the_configuration_names(tmp_path):
+    built = chip(tmp_path, AT_ONCE)
+    with Worker(2, platform="a2a3sim") as worker:
+        # The device has 8 at least, and each size that a run asks for.
+        for asked, clusters in ((0, 8), (3, 8), (12, 12), (0, 8)):
+            a, out = np.arange(COUNT, dtype=np.float32), np.zeros(COUNT, dtype=np.float32)
+            args = ChipStorageTaskArgs()
+            args.add_tensor(make_tensor_arg(a), TensorArgType.INPUT)
+            args.add_tensor(make_tensor_arg(out), TensorArgType.INOUT)
+            worker.run(built, args, block_dim=asked, aicpu_thread_num=4)
+            np.testing.assert_array_equal(out, 2 * a + clusters)
+        worker.finalize()
+
+
+def test_payloads_of_april_wait_for_outputs_that_they_name(tmp_path):
+    built = chip(tmp_path, MAY)
+    built.signature = (ArgDirection.IN, ArgDirection.OUT)
+    a, outs, seen = np.arange(COUNT, dtype=np.float32), [np.zeros(COUNT, dtype=np.float32) for _ in range(3)], []
+    with Worker(3, platform="a2a3sim", device_ids=[0, 1], num_sub_workers=1) as worker:
+        program, function = worker.register(built), worker.register(lambda: seen.append([out.copy() for out in outs]))
+
+        def orchestrate(orch, _args, _config):
+            given = []
+            for out in outs:
+                given.append(ChipStorageTaskArgs())
+                given[-1].add_tensor(make_tensor_arg(a))
+                given[-1].add_tensor(make_tensor_arg(out))
+            chip_payload, sub_payload = WorkerPayload(), WorkerPayload()
+            chip_payload.callable, sub_payload.callable_id = program.buffer_ptr(), function
+            group = orch.submit(WorkerType.CHIP, chip_payload, args_list=[one.__ptr__() for one in given[:2]], outputs=[4])
+            chip_payload.args = given[2].__ptr__()
+            alone = orch.submit(WorkerType.CHIP, chip_payload, outputs=[8])
+            orch.submit(WorkerType.SUB, sub_payload, inputs=[group.outputs[0].ptr, alone.outputs[0].ptr])
+            with pytest.raises(ValueError, match="no submission of this run made the memory at 0x1"):
+                orch.submit(WorkerType.SUB, sub_payload, inputs=[1])
+
+        worker.run(orchestrate)
+    np.testing.assert_array_equal(seen, [[2 * a + 1] * 3])
 
 
 def test_windows_are_there_from_the_beginning():

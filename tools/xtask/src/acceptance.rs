@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{acceptance_cann, acceptance_field, acceptance_headers, acceptance_onnx, python};
+use crate::{
+    acceptance_cann, acceptance_dates, acceptance_field, acceptance_headers, acceptance_onnx,
+    python,
+};
 
 /// What each example prints as its cycles, by the name that it prints.
 const CYCLES: [(&str, &str, u64); 14] = [
@@ -32,11 +35,14 @@ const TESTS: usize = 190;
 
 /// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`,
 /// `acceptance --cann-headers FOLDER`, `acceptance --onnx`, `acceptance --zeco FOLDER --pto-isa FOLDER`, or
-/// `acceptance --simpler FOLDER --pto-isa FOLDER`.
+/// `acceptance --simpler FOLDER --pto-isa FOLDER [--dates COUNT]`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
         ["--pto-wsp", folder] => folder,
         ["--pto-wsp", folder, "--seeds", count] => return seeds(root, target, folder, count),
+        ["--simpler", clone, "--pto-isa", headers, "--dates", count, ref more @ ..] => {
+            return acceptance_dates::run(root, target, (clone, headers), count, more);
+        }
         ["--simpler", programs, "--pto-isa", headers, ref more @ ..] => {
             return acceptance_field::run(root, target, (programs, headers), more);
         }
@@ -47,7 +53,7 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
         ["--cann-headers", folder] => return acceptance_headers::run(target, Path::new(folder)),
         _ => {
-            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--onnx`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--onnx`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--dates 20] [--only WORD]`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;

@@ -88,7 +88,7 @@ pub(crate) fn run_zeco(
     Err(format!("{} scene cases and {} tests with ranks have to pass\n{text}", ZECO.0, ZECO.1))
 }
 
-fn needs() -> Result<(), String> {
+pub(crate) fn needs() -> Result<(), String> {
     let missing: Vec<&str> = FROM_DEBIAN.into_iter().filter(|name| !is_installed(name)).collect();
     if missing.is_empty() {
         return Ok(());

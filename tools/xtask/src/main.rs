@@ -30,6 +30,7 @@
 
 mod acceptance;
 mod acceptance_cann;
+mod acceptance_dates;
 mod acceptance_field;
 mod acceptance_headers;
 mod acceptance_onnx;
@@ -68,7 +69,8 @@ usage: cargo xtask <command>
                      and offsets that we assume against the vendor's headers that a user has, or the node cases of
                      the package onnx, which it fetches from PyPI, through our operators, or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
-                     with `--only WORD` for the files with this word in their path
+                     with `--only WORD` for the files with this word in their path, and with `--dates COUNT` the programs
+                     of so many dates of its history, newest first
   seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without, and compares
                      the bits of all arrays with program order
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it;

@@ -77,6 +77,9 @@ public:
             }
             return true;
         }
+        // In June and July 2026 results went to pointers.
+        bool peek(uint64_t timeout_ns, WorkerChipQueueInputHandle *handle) { return queue_.is_given(handle, WorkerChipQueueOp::INPUT_PEEK) && peek(timeout_ns, *handle); }
+        bool try_peek(WorkerChipQueueInputHandle *handle) { return queue_.is_given(handle, WorkerChipQueueOp::INPUT_PEEK) && try_peek(*handle); }
         bool try_peek(WorkerChipQueueInputHandle &handle) { return queue_.take(handle); }
         bool release(const WorkerChipQueueInputHandle &handle) { return queue_.give_back(handle); }
         // Whether every message that was published has been given back.
@@ -97,6 +100,12 @@ public:
                 pto_field_pause();
             }
             return true;
+        }
+        bool reserve(uint64_t nbytes, uint64_t timeout_ns, WorkerChipQueueOutputReservation *reservation) {
+            return queue_.is_given(reservation, WorkerChipQueueOp::OUTPUT_RESERVE) && reserve(nbytes, timeout_ns, *reservation);
+        }
+        bool try_reserve(uint64_t nbytes, WorkerChipQueueOutputReservation *reservation) {
+            return queue_.is_given(reservation, WorkerChipQueueOp::OUTPUT_RESERVE) && try_reserve(nbytes, *reservation);
         }
         bool try_reserve(uint64_t nbytes, WorkerChipQueueOutputReservation &reservation) { return queue_.reserve(nbytes, reservation); }
         bool publish(const WorkerChipQueueOutputReservation &reservation, WorkerChipQueueOpcode opcode) { return queue_.publish(reservation, opcode); }
@@ -130,6 +139,9 @@ public:
 
 private:
     bool is_fine() const { return error_.kind == WorkerChipQueueErrorKind::NONE; }
+    bool is_given(const void *result, WorkerChipQueueOp op) {
+        return result != nullptr || fail(op, WorkerChipQueueErrorKind::BAD_ARGUMENT, "the pointer to the result is null");
+    }
     bool fail(WorkerChipQueueOp op, WorkerChipQueueErrorKind kind, const char *message) {
         if (is_fine()) {
             error_.kind = kind;

@@ -138,7 +138,22 @@ public:
         }
     }
 
+    // In June and July 2026 results went to pointers.
+    bool counter_addr(uint64_t offset, uint64_t *address) { return is_given(address, WorkerChipEndpointOp::COUNTER_ADDR) && counter_addr(offset, *address); }
+    bool payload_read(uint64_t offset, uint64_t nbytes, WorkerChipOrchPayloadView *view) {
+        return is_given(view, WorkerChipEndpointOp::PAYLOAD_READ) && payload_read(offset, nbytes, *view);
+    }
+    bool signal_test(uint64_t address, int32_t value, WorkerChipOrchWaitCmp cmp, WorkerChipOrchSignalTestResult *result) {
+        return is_given(result, WorkerChipEndpointOp::SIGNAL_TEST) && signal_test(address, value, cmp, *result);
+    }
+    bool signal_wait(uint64_t address, int32_t value, WorkerChipOrchWaitCmp cmp, uint64_t timeout_ns, int32_t *observed) {
+        return is_given(observed, WorkerChipEndpointOp::SIGNAL_WAIT) && signal_wait(address, value, cmp, timeout_ns, *observed);
+    }
+
 private:
+    bool is_given(const void *result, WorkerChipEndpointOp op) {
+        return result != nullptr || fail(op, WorkerChipEndpointErrorKind::BAD_ARGUMENT, "the pointer to the result is null");
+    }
     void init(const WorkerChipOrchRegionDesc &desc) {
         desc_ = desc;
         error_.region_id = desc.region_id;

@@ -51,15 +51,15 @@ pub(crate) const KERNELS: [(u32, &str); 35] = [
     (37, "k_lead"),
 ];
 
-/// Compiles a source with a flag of its own into an object of this name.
-fn compiled([name, source, flag]: [&str; 3]) -> PathBuf {
+/// Compiles a source with flags of its own into an object of this name.
+fn compiled([name, source, flags]: [&str; 3]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("field-programs");
     std::fs::create_dir_all(&folder).unwrap();
     let object = folder.join(format!("{name}-{}.so", std::process::id()));
     let mut compiler = Command::new("g++");
     compiler.args(["-shared", "-fPIC", "-O1", "-std=c++17", "-fno-gnu-unique", "-Wall", "-Werror"]);
-    compiler.arg(flag);
+    compiler.args(flags.split_whitespace());
     // More flags, such as those of a sanitizer: docs/how-to/simpler-cpp.md has the command.
     let more = std::env::var("PTO_FIELD_CXXFLAGS").unwrap_or_default();
     compiler.args(more.split_whitespace());
@@ -71,12 +71,16 @@ fn compiled([name, source, flag]: [&str; 3]) -> PathBuf {
     object
 }
 
-/// The objects: name, source, flag. Those with orchestrations have the programs whose entries begin with their name; the first one has the rest.
+/// The objects: name, source, flags. Those with orchestrations have the programs whose entries begin with their name; the first one has the rest.
 const SOURCES: [[&str; 3]; 4] = [
-    ["orchestrations", "orchestrations", "-DPTO_FIELD_VINTAGE=2608"],
-    ["kernels", "kernels", "-DPTO_FIELD_VINTAGE=2608"],
-    ["february", "february", "-DPTO_FIELD_VINTAGE=2602"],
-    ["first_weeks", "february", "-DFIRST_WEEKS"],
+    ["orchestrations", "orchestrations", "-DPTO_FIELD_A5=0"],
+    ["kernels", "kernels", "-DPTO_FIELD_A5=0"],
+    [
+        "february",
+        "february",
+        "-DPTO_FIELD_STREAMS=1 -DPTO_FIELD_ENTRY=1 -DPTO_FIELD_RUNTIME_FIRST=1",
+    ],
+    ["first_weeks", "february", "-DFIRST_WEEKS -DPTO_FIELD_ENTRY=1 -DPTO_FIELD_RUNTIME_FIRST=1"],
 ];
 
 fn objects() -> &'static [PathBuf; 4] {

@@ -84,6 +84,7 @@ pub(super) const HEADERS: &[&str] = &[
     "aicpu/worker_chip_orch_endpoint.h",
     "common/platform_config.h",
     "intrinsic.h",
+    "orch_arg.h",
     "orchestration_api.h",
     "pipe_sync.h",
     "platform_comm/comm_context.h",
@@ -93,6 +94,7 @@ pub(super) const HEADERS: &[&str] = &[
     "pto_runtime2.h",
     "pto_shared_memory.h",
     "runtime.h",
+    "task_arg.h",
     "task_args.h",
     "tensor.h",
 ];
