@@ -57,11 +57,11 @@ class Tensor:
 
     @classmethod
     def make(cls, data, shapes, dtype, child_memory=False):
-        """A tensor at an address. `child_memory` says that the address is one of a device's, as `malloc` and domains give them."""
+        """A tensor at an address, or in the memory that `malloc` gave. `child_memory` says that the address is one of a device's, as `malloc` and domains give them."""
         size = DataType(dtype).element_bytes
         for extent in shapes:
             size *= int(extent)
-        return cls(Memory(int(data), size, bool(child_memory)), shapes, dtype)
+        return cls(Memory(int(data), size, bool(child_memory) or getattr(data, "is_device", False)), shapes, dtype)
 
     @property
     def child_memory(self):

@@ -39,9 +39,10 @@ class Registry:
         self._handles = {}
         self._targets = {}
 
-    def add(self, target):
-        """A handle for an orchestration or a function."""
+    def add(self, target, part=""):
+        """A handle for an orchestration or a function. What is registered as different parts shares no slot."""
         hashid, name = _identity(target)
+        hashid += part
         slot = self._slots.get(hashid)
         if slot is None:
             slot = next((i for i in range(MAX_REGISTERED_CALLABLE_IDS) if i not in self._targets), None)
@@ -158,7 +159,10 @@ class Worker:
 
     def register(self, target):
         """A handle for a ChipCallable, or at level 3 for a function; loads it at once if the worker is open."""
-        handle = self._registry.add(target)
+        return self._register(target)
+
+    def _register(self, target, part=""):
+        handle = self._registry.add(target, part)
         if self.chips and isinstance(target, ChipCallable):
             try:
                 self._load(handle.slot, target)
@@ -249,8 +253,10 @@ class Worker:
         return self._bootstrap.contexts if self._bootstrap else []
 
     def prepare_callable(self, number, target):
-        """Loads an orchestration under a number of the program's (May 2026)."""
-        self._prepared[number] = self.register(target)
+        """Loads an orchestration under a number of the program's (May and June 2026), also where another number has it."""
+        if number in self._prepared:
+            raise RuntimeError(f"number {number} has a callable already: call unregister_callable({number}) first")
+        self._prepared[number] = self._register(target, f"number {number}")
 
     def unregister_callable(self, number):
         """Forgets what has that number."""

@@ -381,6 +381,26 @@ def test_a_device_has_the_clusters_that_the_configuration_names(tmp_path):
         worker.finalize()
 
 
+def test_numbers_of_may_share_nothing(tmp_path):
+    built = chip(tmp_path, MAY)
+    with Worker(2, platform="a2a3sim") as worker:
+        for number in (0, 1):
+            worker.prepare_callable(number, built)
+        with pytest.raises(RuntimeError, match="number 1 has a callable already"):
+            worker.prepare_callable(1, built)
+        assert worker.aicpu_dlopen_count == 2
+        # Memory of the device needs no mark, and what is written there stays.
+        a, out = worker.malloc(4 * COUNT), worker.malloc(4 * COUNT)
+        worker.copy_to(a, np.arange(COUNT, dtype=np.float32))
+        args, found = ChipStorageTaskArgs(), np.zeros(COUNT, dtype=np.float32)
+        args.add_tensor(ContinuousTensor.make(a, (COUNT,), DataType.FLOAT32))
+        args.add_tensor(ContinuousTensor.make(out, (COUNT,), DataType.FLOAT32))
+        worker.unregister_callable(0)
+        worker.run(1, args)
+        worker.copy_from(found, out)
+        np.testing.assert_array_equal(found, 2 * np.arange(COUNT, dtype=np.float32) + 1)
+
+
 def test_payloads_of_april_wait_for_outputs_that_they_name(tmp_path):
     built = chip(tmp_path, MAY)
     built.signature = (ArgDirection.IN, ArgDirection.OUT)
