@@ -309,7 +309,8 @@ fn complete(conditions: &Conditions, shared: &SharedState) {
             Ok(())
         })
     };
-    let completed = if has_counters { wait() } else { Err(Conditions::INVALID) };
+    let is_refused = conditions.kernel_error() != 0;
+    let completed = if is_refused || has_counters { wait() } else { Err(Conditions::INVALID) };
     if let Err(code) = completed {
         let _first = shared.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -59,6 +59,10 @@ _DEFAULTS = {
 }
 
 
+# Names of options in earlier months: May to June, and April.
+_EARLIER = {"enable_dump_tensor": "enable_dump_args", "enable_profiling": "enable_l2_swimlane"}
+
+
 class CallConfig:
     """The configuration of one run. An attribute that does not exist is refused."""
 
@@ -67,7 +71,13 @@ class CallConfig:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "runtime_env", RuntimeEnv())
 
+    def __getattr__(self, name):
+        if name not in _EARLIER:
+            raise AttributeError(f"CallConfig has no {name!r}: use {', '.join(_DEFAULTS)}, runtime_env")
+        return getattr(self, _EARLIER[name])
+
     def __setattr__(self, name, value):
+        name = _EARLIER.get(name, name)
         if name not in _DEFAULTS:
             raise AttributeError(f"CallConfig has no {name!r}: use {', '.join(_DEFAULTS)}, runtime_env")
         object.__setattr__(self, name, value)

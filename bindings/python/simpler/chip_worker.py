@@ -7,7 +7,7 @@ import os
 import threading
 import time
 
-from _task_interface import MAX_REGISTERED_CALLABLE_IDS, CallConfig, ChipCallable, RunTiming, TaskArgs, TensorArgType
+from _task_interface import MAX_REGISTERED_CALLABLE_IDS, CallConfig, ChipCallable, TaskArgs, TensorArgType, timing
 from pto_runtime import _native
 from pto_runtime.errors import ConfigError
 
@@ -24,6 +24,8 @@ _LEVELS = ("error", "warn", "timing", "info", "debug")
 _BUDGET_SECONDS = 60
 # How often a run says how far it is.
 _PROGRESS_SECONDS = 10
+# The span of a run, and its name until July 2026.
+_RUN_SPANS = ("chip.run", "simpler_run")
 # Of a device, unless a program asks for more.
 _CLUSTERS = 8
 # What a ring of the field holds, unless a program asks for a size.
@@ -70,8 +72,8 @@ def _tensor_words(args):
 
 
 def _budgets():
-    """How long a task, and a run without progress, may take: SIMPLER_SCHEDULER_TIMEOUT_MS, as with the field."""
-    asked = os.environ.get("SIMPLER_SCHEDULER_TIMEOUT_MS")
+    """How long a task, and a run without progress, may take: SIMPLER_SCHEDULER_TIMEOUT_MS, as with the field; until July 2026 PTO2_SCHEDULER_TIMEOUT_MS."""
+    asked = os.environ.get("SIMPLER_SCHEDULER_TIMEOUT_MS") or os.environ.get("PTO2_SCHEDULER_TIMEOUT_MS")
     seconds = int(asked) / 1000 if asked else _BUDGET_SECONDS
     return {"task_budget": seconds, "stall_budget": seconds}
 
@@ -187,7 +189,7 @@ class ChipWorker:
         diagnostics.write(outcome)
         if outcome.code != 0:
             raise FieldRunError(outcome.code, outcome.lines)
-        return RunTiming(spent, _device_ns(outcome, spent))
+        return timing.RunTiming(spent, _device_ns(outcome, spent)) if timing.is_asked else None
 
     def _tell(self, outcome, start_ns, spent_ns):
         for level, text in outcome.log:
@@ -197,12 +199,13 @@ class ChipWorker:
         for note in outcome.notes:
             _log.write("warn", note)
         device_ns = _device_ns(outcome, spent_ns)
-        spans = [("chip.run", start_ns, spent_ns), ("chip.run.runner_run.device_wall", start_ns, max(device_ns, 1))]
+        spans = [("", start_ns, spent_ns), (".runner_run.device_wall", start_ns, max(device_ns, 1))]
         for slot, span in enumerate(outcome.timing):
             if span is not None:
-                spans.append((f"chip.run.runner_run.device_wall.task_slot_{slot}", span[0], max(span[1] - span[0], 1)))
-        for name, begin, duration in spans:
-            _log.write("timing", f"[STRACE] name={name} ts={begin} dur={duration}")
+                spans.append((f".runner_run.device_wall.task_slot_{slot}", span[0], max(span[1] - span[0], 1)))
+        for part, begin, duration in spans:
+            for run in _RUN_SPANS:
+                _log.write("timing", f"[STRACE] name={run}{part} ts={begin} dur={duration}")
 
 
 def _device_ns(outcome, spent_ns):

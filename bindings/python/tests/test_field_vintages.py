@@ -381,6 +381,30 @@ def test_a_device_has_the_clusters_that_the_configuration_names(tmp_path):
         worker.finalize()
 
 
+def test_times_are_for_those_who_import_their_type(tmp_path, monkeypatch):
+    from _task_interface import timing
+
+    monkeypatch.setattr(timing, "is_asked", False)
+    built, a = chip(tmp_path, MAY), np.zeros(COUNT, dtype=np.float32)
+    args = ChipStorageTaskArgs()
+    args.add_tensor(make_tensor_arg(a))
+    args.add_tensor(make_tensor_arg(a.copy()), TensorArgType.INOUT)
+    with Worker(2, platform="a2a3sim") as worker:
+        assert worker.run(built, args) is None
+        from _task_interface import RunTiming
+
+        ended = worker.run(built, args)
+        assert isinstance(ended, RunTiming) and ended.host_wall_ns >= ended.device_wall_ns > 0 and ended.host_wall_us == ended.host_wall_ns / 1000
+
+
+def test_options_have_their_earlier_names():
+    config = ChipCallConfig()
+    config.enable_dump_tensor, config.enable_profiling = 2, True
+    assert (config.enable_dump_args, config.enable_dump_tensor, config.swimlane_level) == (2, 2, 1)
+    with pytest.raises(AttributeError, match="CallConfig has no 'enable_nothing'"):
+        config.enable_nothing  # noqa: B018
+
+
 def test_numbers_of_may_share_nothing(tmp_path):
     built = chip(tmp_path, MAY)
     with Worker(2, platform="a2a3sim") as worker:

@@ -247,7 +247,8 @@ void k_await(int64_t *args) {
 }
 void k_await_too_much(int64_t *args) {
     AsyncCtx ctx = get_async_ctx(args);
-    for (int i = 0; i < 100; i++) save_expected_notification_counter(ctx, at<int32_t>(args, 0), 0);
+    // The last one is refused before any of these addresses, of which none can be read, is looked at.
+    for (uintptr_t i = 0; i < 100; i++) save_expected_notification_counter(ctx, reinterpret_cast<int32_t *>(4096 + 64 * i), 0);
 }
 // x[i] = a small number that depends on i and the scalar
 void k_pattern(int64_t *args) {

@@ -1,16 +1,19 @@
 //! Programs of a folder: Python files, each with the sources in C++ that are in folders below it.
 //!
-//! Sources that belong to no Python file are a program as well: those in one folder `kernels` together, any other one by itself.
+//! A test file has what it imports from files next to it as parts of its own. Until April 2026 a program is a folder with `golden.py` and `kernels/kernel_config.py`. Sources that belong to
+//! none of these are a program as well: those in one folder `kernels` together, any other one by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::python::imports;
 use super::{names, reach, rules};
 use crate::errors::Failure;
 
 /// Words by which a Python file is known as a program of the field.
-const PROGRAM: [&str; 3] = ["scene_test(", "simpler.worker", "simpler.task_interface"];
+const PROGRAM: [&str; 4] =
+    ["scene_test(", "simpler.worker", "simpler.task_interface", "st_platform"];
 const SIMULATORS: [&str; 4] = ["\"a2a3sim\"", "\"a5sim\"", "'a2a3sim'", "'a5sim'"];
 /// Words after which a program names its platforms.
 const PLATFORMS: [&str; 2] = ["\"platforms\"", "mark.platforms("];
@@ -73,12 +76,24 @@ pub(super) fn programs(path: &Path) -> Result<Vec<Program>, Failure> {
     files.sort();
     let mut programs = Vec::new();
     let mut claimed = BTreeSet::new();
-    for file in files.iter().filter(|file| is(file, &["py"]) && !is_beside_programs(file)) {
+    // Tests first: what they import from files next to them is no program of its own.
+    let mut python: Vec<&PathBuf> =
+        files.iter().filter(|file| is(file, &["py"]) && !is_beside_programs(file)).collect();
+    python.sort_by_key(|file| !is_named(file, |name| name.starts_with("test_")));
+    for file in python {
         let text = read(file)?;
-        if PROGRAM.iter().any(|word| text.contains(word)) {
-            programs.push(python_program(file, &text, &files, &mut claimed)?);
+        let is_folder = is_named(file, |name| name == "golden.py")
+            && file.with_file_name("kernels").join("kernel_config.py").is_file();
+        let is_program = is_folder || PROGRAM.iter().any(|word| text.contains(word));
+        if is_program && !claimed.contains(file) {
+            let mut program = python_program(file, &text, &files, &mut claimed)?;
+            if is_folder {
+                program.path = file.parent().unwrap_or(file).to_path_buf();
+            }
+            programs.push(program);
         }
     }
+    programs.sort_by(|one, other| one.path.cmp(&other.path));
     let mut of_sources: BTreeMap<PathBuf, Vec<Reason>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_source(file) && !claimed.contains(*file)) {
         let text = read(file)?;
@@ -107,6 +122,15 @@ fn python_program(
     let mut found = reasons(file, text);
     let lines: Vec<usize> = found.iter().map(|reason| reason.line).collect();
     let mut spares_some = reach::spares_some(text, &lines);
+    for part in imports(text).iter().filter_map(|import| import.module.strip_prefix('.')) {
+        let part = file.with_file_name(format!("{part}.py"));
+        if files.contains(&part) {
+            let of_part = reasons(&part, &read(&part)?);
+            spares_some &= of_part.is_empty();
+            found.extend(of_part);
+            claimed.insert(part);
+        }
+    }
     let kernels = file.with_file_name("kernels");
     for source in files.iter().filter(|source| is_source(source) && source.starts_with(&kernels)) {
         let of_source = reasons(source, &read(source)?);
@@ -128,8 +152,11 @@ fn program_of(source: &Path) -> PathBuf {
 
 /// What pytest and the programs in its folder import.
 fn is_beside_programs(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    name == "conftest.py" || name.starts_with('_')
+    is_named(path, |name| name == "conftest.py" || name.starts_with('_'))
+}
+
+fn is_named(path: &Path, is_it: impl Fn(&str) -> bool) -> bool {
+    path.file_name().is_some_and(|name| is_it(&name.to_string_lossy()))
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {

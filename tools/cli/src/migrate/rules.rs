@@ -32,6 +32,7 @@ const PYTHON: &[UnsupportedUse] = &[
             "retained_temp_addr",
             ".pipeline_depth",
             "_OFF_ACCEPTED",
+            "._callable_registry",
         ],
         "It looks into the memory of the field's own workers, which ours do not have.",
     ),
@@ -62,12 +63,12 @@ const CXX: &[UnsupportedUse] = &[
         "It includes headers of the vendor's compiler, which the simulator does not have.",
     ),
     rule(
-        &["pto2_sm_create_from_buffer", "PTO2TaskParam", "pto2_runtime_create"],
-        "It is of the first days of February 2026, before parameters were tensors: use make_tensor, PTOParam and PTO2_ORCHESTRATION of pto_runtime2.h.",
+        &["PTO2TaskParam", "PTOBufferHandle", "TensorDescriptor t("],
+        "It is of the days until 9 February 2026, before parameters were tensors: use make_tensor, PTOParam and PTO2_ORCHESTRATION of pto_runtime2.h.",
     ),
     rule(
-        &["->orch_argc", "aicpu_build_api"],
-        "A plug-in of the AICPU builds its graph with class Runtime: use `python -m pto_runtime.runner`, which runs kernels in plain C++.",
+        &["->try_set_aicpu_orch_so("],
+        "It gives the AICPU a plug-in that builds the graph: use `python -m pto_runtime.runner`, which runs kernels in plain C++.",
     ),
     rule(
         &["backend/sdma", "backend/urma", "sdma_completion", "urma_completion"],
@@ -133,7 +134,7 @@ mod tests {
         assert!(broken("#include \"kernel_operator.h\"", of(false)).is_some());
         assert!(broken("// #include \"kernel_operator.h\"", of(false)).is_none());
         assert!(broken("PTO2TaskParam params[] = {", of(false)).is_some());
-        assert!(broken("    runtime->orch_argc = 4;", of(false)).is_some());
+        assert!(broken("    runtime->try_set_aicpu_orch_so(bytes, size);", of(false)).is_some());
         assert!(broken("-m simpler_setup.tools.sched_overhead_analysis", of(true)).is_none());
     }
 

@@ -90,6 +90,38 @@ fn names_that_are_imported_are_looked_up() {
     assert!(programs[2]["program"].as_str().is_some_and(|program| program.ends_with("cpp")));
 }
 
+/// A test has what it imports next to itself; a folder with golden.py is one program, wherever its kernels are.
+#[test]
+fn parts_of_a_program_are_judged_with_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(
+        &folder,
+        "worker/test_w.py",
+        "from .main import run\ndef test_w(st_platform):\n    run(st_platform)\n",
+    );
+    write(
+        &folder,
+        "worker/main.py",
+        "from simpler.worker import Worker\nfrom simpler.worker import NoSuchWorker\n",
+    );
+    write(&folder, "april/golden.py", "def generate_inputs(params):\n    return {}\n");
+    write(&folder, "april/kernels/kernel_config.py", "KERNELS = []\n");
+    let path = folder.path().to_str().expect("a path");
+    let answer = answers("migrate", &["migrate", path]);
+    let programs = answer["programs"].as_array().expect("a list");
+    let found: Vec<(&str, &str)> = programs
+        .iter()
+        .filter_map(|one| {
+            Some((one["program"].as_str()?.rsplit('/').next()?, one["verdict"].as_str()?))
+        })
+        .collect();
+    assert_eq!(found, [("april", "runs"), ("test_w.py", "does not run")]);
+    assert_eq!(programs[1]["reasons"][0]["line"], 2);
+    assert!(
+        programs[1]["reasons"][0]["file"].as_str().is_some_and(|file| file.ends_with("main.py"))
+    );
+}
+
 #[test]
 fn a_folder_without_programs_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -59,6 +59,14 @@ impl Conditions {
         self.list.iter().take(count as usize).map(|entry| unsafe { entry.assume_init_ref() })
     }
 
+    /// The code with which the kernel says that it could not register a condition; 0: it has registered all.
+    #[must_use]
+    pub fn kernel_error(&self) -> i32 {
+        // The kernel writes through a pointer.
+        // SAFETY: it is a field of ours.
+        unsafe { (&raw const self.error).read_volatile() }
+    }
+
     /// Waits until all conditions hold, one after the other: the task completes after that. `look_again` is called with each look at a condition that
     /// does not hold, and with how many looks there were before.
     ///
@@ -73,8 +81,7 @@ impl Conditions {
         &self,
         mut look_again: impl FnMut(&Condition, u32) -> Result<(), i32>,
     ) -> Result<(), i32> {
-        // SAFETY: it is a field of ours, which the kernel writes through a pointer.
-        let error = unsafe { (&raw const self.error).read_volatile() };
+        let error = self.kernel_error();
         if error != 0 {
             return Err(error);
         }
