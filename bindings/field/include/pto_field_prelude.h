@@ -85,6 +85,9 @@ static inline void dcci(T *line, int, More...) {
     }
 }
 
+// What kernels until July 2026 give dcci; later they write `cache_line_t::` and `dcci_dst_t::` before these, which PTO-ISA has.
+enum : int { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE = 1, CACHELINE_OUT = 2 };
+
 // Flags between the cores of a task. The word that raises one has the mode in bits 4 and 5 and the flag in bits 8 to 11: mode 0 is for all
 // cores of a kind in the task, 1 for the vector cores of a block, 2 for its cube core and its vector cores. A wait takes one.
 #ifdef PTO_FIELD_DEVICE

@@ -72,9 +72,15 @@ class KernelCompiler:
         folders = [Path(source_path).parent, *self.get_orchestration_include_dirs(runtime_name), *(extra_include_dirs or ())]
         # There the number of blocks has another name.
         is_a5_streaming = (self.architecture, runtime_name) == ("a5", "tensormap_and_ringbuffer")
-        flags = (*flags, *vintages.flags_of(Path(source_path).read_text(errors="replace")))
+        source = Path(source_path).read_text(errors="replace")
+        flags = (*flags, *vintages.flags_of(source))
         defines = [*(_A5_STREAMING if is_a5_streaming else ["-DPTO_FIELD_A5=0"]), *flags]
-        return _CACHE.compiled(program, [*_ORCHESTRATION, *defines, *_includes(folders)], source_path)
+        try:
+            return _CACHE.compiled(program, [*_ORCHESTRATION, *defines, *_includes(folders)], source_path)
+        except CompileError as error:
+            if renamed := vintages.renamed(source):
+                raise CompileError("\n".join([str(error), "Names of earlier months in it:", *renamed])) from error
+            raise
 
     def compile_incore(self, source_path, core_type="aiv", pto_isa_root=None, extra_include_dirs=None, flags=()):
         """A kernel for one kind of core as the bytes of a shared object."""

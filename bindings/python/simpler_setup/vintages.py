@@ -1,9 +1,13 @@
 """The vintage of an orchestration: which months' interface its source is written against. The headers get it as flags.
 
-The headers have most names of all months at once. The forms here exclude each other. docs/reference/simpler-interface.md has the table of months.
+The headers have most names of all months at once, and names.tsv has them with their dates. The forms here exclude each other.
+docs/reference/simpler-interface.md has the table of months.
 """
 
+import functools
 import re
+from dataclasses import dataclass
+from pathlib import Path
 
 # What the first parameters of an entry are, and which form of arguments that is (pto_field_entry.h). Where none is found, they are arguments.
 _FRONT = r"\(\s*(?:(?P<runtime>PTO2Runtime|Runtime|void)\s*\*\s*\w+\s*,\s*)?(?:const\s+)?"
@@ -48,3 +52,28 @@ def flags_of(source):
     if any(entry["runtime"] in ("PTO2Runtime", "void") for entry in entries):
         flags.append("-DPTO_FIELD_RUNTIME_FIRST=1")
     return tuple(flags)
+
+
+@dataclass(frozen=True)
+class DatedName:
+    """A name, from when until when programs used it (None: no limit), and what it is called today."""
+
+    kind: str
+    name: str
+    first: str
+    last: str
+    today: str
+
+
+@functools.lru_cache(maxsize=1)
+def names():
+    """All rows of names.tsv."""
+    lines = (Path(__file__).parent / "names.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")][1:]
+    return tuple(DatedName(kind, name, *(None if date == "-" else date for date in dates), today) for kind, name, *dates, today in rows)
+
+
+def renamed(source):
+    """What a C++ source uses under a name that is not today's: pairs of the row and a text about it."""
+    found = [row for row in names() if row.kind == "cxx" and row.last and re.search(rf"\b{row.name}\b", source)]
+    return [f"{row.name} is of {row.first} to {row.last}; today: {row.today}" for row in found]

@@ -1,8 +1,11 @@
 """Programs in the names that the field's interface had in each month of 2026: twice(a) + 1 in two tasks, by the runtime of that month."""
 
+import importlib
+
 import numpy as np
 import pytest
-from pto_runtime.errors import ConfigError
+from _task_interface import timing
+from pto_runtime.errors import CompileError, ConfigError
 from simpler.task_interface import (
     ArgDirection,
     ChipBootstrapConfig,
@@ -20,7 +23,7 @@ from simpler.task_interface import (
 )
 from simpler.worker import Worker
 
-from simpler_setup import Tensor, TensorArg, ensure_pto_isa_root, vintages
+from simpler_setup import KernelCompiler, Tensor, TensorArg, ensure_pto_isa_root, vintages
 from simpler_setup.february import GoldenExample
 from simpler_setup.scene_test import _compile_chip_callable_from_spec
 from simpler_setup.torch_interop import make_tensor_arg as arg_of_july
@@ -35,6 +38,7 @@ extern "C" void kernel_entry(int64_t *args) {
     for (uint64_t i = 0; i < from->numel(); i++) {
         to->data_as<float>()[i] = from->data_as<float>()[i] * args[2] + args[3];
     }
+    dcci(to->data_as<float>(), SINGLE_CACHE_LINE, CACHELINE_OUT);
 }
 """
 WORDS = """
@@ -323,6 +327,18 @@ def test_what_a_source_says_decides_its_vintage():
         assert {flag.removeprefix("-DPTO_FIELD_") for flag in vintages.flags_of(source)} == {f if "=" in f else f"{f}=1" for f in flags}
 
 
+def test_the_table_of_names_has_what_is_here(tmp_path, monkeypatch):
+    # Its type is among the names.
+    monkeypatch.setattr(timing, "is_asked", False)
+    for row in vintages.names():
+        if row.kind == "python":
+            module, name = row.name.rsplit(".", 1)
+            assert hasattr(importlib.import_module(module), name), row.name
+    (tmp_path / "broken.cpp").write_text("void f(OrchArg *args) { nothing(); }\n")
+    with pytest.raises(CompileError, match="OrchArg is of 2026-03-24 to 2026-03-26; today: ChipTaskArgs"):
+        KernelCompiler("a2a3sim").compile_orchestration("tensormap_and_ringbuffer", tmp_path / "broken.cpp")
+
+
 # Early July: results go to pointers, and an error names its operation by a text.
 EARLY_JULY = """
 #include "aicpu/l3_l2_message_queue.h"
@@ -382,8 +398,6 @@ def test_a_device_has_the_clusters_that_the_configuration_names(tmp_path):
 
 
 def test_times_are_for_those_who_import_their_type(tmp_path, monkeypatch):
-    from _task_interface import timing
-
     monkeypatch.setattr(timing, "is_asked", False)
     built, a = chip(tmp_path, MAY), np.zeros(COUNT, dtype=np.float32)
     args = ChipStorageTaskArgs()

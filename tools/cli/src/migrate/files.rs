@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::python::imports;
+use super::vintages::{Vintage, headers};
 use super::{names, reach, rules};
 use crate::errors::Failure;
 
@@ -56,6 +57,7 @@ pub(super) struct Program {
     /// Whether some of its tests run whatever the reasons are.
     spares_some: bool,
     pub(super) reasons: Vec<Reason>,
+    pub(super) vintage: Vintage,
 }
 
 impl Program {
@@ -94,15 +96,22 @@ pub(super) fn programs(path: &Path) -> Result<Vec<Program>, Failure> {
         }
     }
     programs.sort_by(|one, other| one.path.cmp(&other.path));
-    let mut of_sources: BTreeMap<PathBuf, Vec<Reason>> = BTreeMap::new();
+    let mut of_sources: BTreeMap<PathBuf, (Vec<Reason>, Vintage)> = BTreeMap::new();
     for file in files.iter().filter(|file| is_source(file) && !claimed.contains(*file)) {
         let text = read(file)?;
         if text.contains("pto_orchestration_api.h") || text.contains("kernel_entry") {
-            of_sources.entry(program_of(file)).or_default().extend(reasons(file, &text));
+            let (found, vintage) = of_sources.entry(program_of(file)).or_default();
+            found.extend(reasons(file, &text));
+            vintage.take(&text);
         }
     }
-    let program =
-        |(path, reasons)| Program { path, names_simulator: true, spares_some: false, reasons };
+    let program = |(path, (reasons, vintage))| Program {
+        path,
+        names_simulator: true,
+        spares_some: false,
+        reasons,
+        vintage,
+    };
     programs.extend(of_sources.into_iter().map(program));
     if programs.is_empty() {
         return Err(Failure::usage(format!(
@@ -120,12 +129,16 @@ fn python_program(
     claimed: &mut BTreeSet<PathBuf>,
 ) -> Result<Program, Failure> {
     let mut found = reasons(file, text);
+    let mut vintage = Vintage::default();
+    vintage.take(text);
     let lines: Vec<usize> = found.iter().map(|reason| reason.line).collect();
     let mut spares_some = reach::spares_some(text, &lines);
     for part in imports(text).iter().filter_map(|import| import.module.strip_prefix('.')) {
         let part = file.with_file_name(format!("{part}.py"));
         if files.contains(&part) {
-            let of_part = reasons(&part, &read(&part)?);
+            let text = read(&part)?;
+            vintage.take(&text);
+            let of_part = reasons(&part, &text);
             spares_some &= of_part.is_empty();
             found.extend(of_part);
             claimed.insert(part);
@@ -133,14 +146,17 @@ fn python_program(
     }
     let kernels = file.with_file_name("kernels");
     for source in files.iter().filter(|source| is_source(source) && source.starts_with(&kernels)) {
-        let of_source = reasons(source, &read(source)?);
+        let text = read(source)?;
+        vintage.take(&text);
+        let of_source = reasons(source, &text);
         spares_some &= of_source.is_empty();
         found.extend(of_source);
         claimed.insert(source.clone());
     }
     let names_platforms = PLATFORMS.iter().any(|word| text.contains(word));
     let names_simulator = SIMULATORS.iter().any(|name| text.contains(name)) || !names_platforms;
-    Ok(Program { path: file.to_path_buf(), names_simulator, spares_some, reasons: found })
+    let path = file.to_path_buf();
+    Ok(Program { path, names_simulator, spares_some, reasons: found, vintage })
 }
 
 /// The program that a source in C++ is of: the folder that has its folder `kernels`, or the source.
@@ -215,7 +231,7 @@ fn reasons(path: &Path, text: &str) -> Vec<Reason> {
 /// A header that is neither ours, nor PTO-ISA's, nor next to the source.
 fn missing_header(path: &Path, line: &str) -> Option<String> {
     let name = rules::quoted_include(line)?;
-    let is_known = name.starts_with("pto/") || rules::HEADERS.contains(&name);
+    let is_known = name.starts_with("pto/") || headers().any(|header| header == name);
     let mut folders = path.ancestors().skip(1).take(4);
     if is_known || folders.any(|folder| folder.join(name).is_file()) {
         return None;

@@ -1,13 +1,14 @@
 //! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason is.
 //!
 //! Nothing is compiled or run: [`rules`] are about words in lines, [`names`] about what is imported, [`files`] finds programs and what belongs to them, [`reach`] says which tests of a
-//! file run all the same.
+//! file run all the same, and [`vintages`] when a program was written.
 
 mod files;
 mod names;
 mod python;
 mod reach;
 mod rules;
+mod vintages;
 
 use serde_json::{Value, json};
 
@@ -36,7 +37,9 @@ fn count(programs: &[Program], verdict: Verdict) -> usize {
 fn text(programs: &[Program]) -> String {
     let mut text = String::new();
     for program in programs {
-        text += &format!("{:<14} {}\n", program.verdict().words(), program.path.display());
+        let dates = program.vintage.words();
+        let dates = if dates.is_empty() { dates } else { format!(", {dates}") };
+        text += &format!("{:<14} {}{dates}\n", program.verdict().words(), program.path.display());
         for reason in &program.reasons {
             let location = format!("{}:{}", reason.path.display(), reason.line);
             text += &format!("    {location}: {}\n", reason.sentence);
@@ -61,7 +64,8 @@ fn as_json(programs: &[Program]) -> Value {
             .iter()
             .map(|reason| json!({ "file": reason.path, "line": reason.line, "reason": reason.sentence }))
             .collect();
-        json!({ "program": program.path, "verdict": program.verdict().words(), "reasons": reasons })
+        let (from, until) = program.vintage.dates();
+        json!({ "program": program.path, "verdict": program.verdict().words(), "from": from, "until": until, "reasons": reasons })
     };
     json!({ "programs": programs.iter().map(one).collect::<Vec<_>>() })
 }
