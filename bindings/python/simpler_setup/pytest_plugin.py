@@ -32,6 +32,27 @@ def pytest_addoption(parser):
     group.addoption("--device", default="0", help="a device, a range 0-3, or a list 0,2 (default 0)")
     for names, options in scene_report.OPTIONS:
         group.addoption(*names, **options)
+    _keep(parser, {"--platform", "--device", *(name for names, _ in scene_report.OPTIONS for name in names)})
+
+
+def _keep(parser, ours):
+    """A conftest of a program may define options of these names as well: then ours, which came first, count."""
+
+    def guarded(add):
+        def addoption(*names, **attributes):
+            if not ours.intersection(names):
+                add(*names, **attributes)
+
+        return addoption
+
+    find = parser.getgroup
+
+    def getgroup(*names, **attributes):
+        group = find(*names, **attributes)
+        group.addoption = guarded(group.addoption)
+        return group
+
+    parser.addoption, parser.getgroup = guarded(parser.addoption), getgroup
 
 
 def pytest_configure(config):

@@ -66,6 +66,17 @@ def test_a_folder_becomes_a_table(tmp_path):
     assert "MismatchError" in rows["TestTwiceTheSum::wrong"]["reason"]
 
 
+def test_a_conftest_may_have_options_of_the_same_names(tmp_path):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    option = 'def pytest_addoption(parser):\n    parser.addoption("--platform", default="a2a3")\n    parser.getgroup("own").addoption("--device")\n    parser.addoption("--own", default=3)\n'
+    (programs / "conftest.py").write_text(option)
+    test = 'def test_own(st_platform, request):\n    assert (st_platform, request.config.option.own) == ("a2a3sim", 3)\n'
+    (programs / "test_own.py").write_text(test)
+    done = python("-m", "simpler_setup.folder", programs, "--work", tmp_path / "work", cwd=tmp_path)
+    assert "test functions: 1 of 1 that a simulator can run passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_an_interrupted_folder_goes_on_and_failed_cases_run_again(tmp_path):
     run = ("-m", "simpler_setup.folder", FOLDER, "--work", tmp_path / "work")
     refused = python(*run, "--resume", cwd=tmp_path)
