@@ -186,9 +186,11 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let is_skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
-        // A link may lead back up.
-        if !is_skipped && !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-            collect(&entry.path(), files)?;
+        // A link to a folder may lead back up, and one to nothing is no file.
+        let path = entry.path();
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        if !is_skipped && (!is_link || path.is_file()) {
+            collect(&path, files)?;
         }
     }
     Ok(())

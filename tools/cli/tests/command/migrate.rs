@@ -106,6 +106,9 @@ fn parts_of_a_program_are_judged_with_it() {
     );
     write(&folder, "april/golden.py", "def generate_inputs(params):\n    return {}\n");
     write(&folder, "april/kernels/kernel_config.py", "KERNELS = []\n");
+    write(&folder, "linked/kernels/kernel_config.py", "KERNELS = []\n");
+    std::os::unix::fs::symlink("../april/golden.py", folder.path().join("linked/golden.py"))
+        .expect("a link");
     let path = folder.path().to_str().expect("a path");
     let answer = answers("migrate", &["migrate", path]);
     let programs = answer["programs"].as_array().expect("a list");
@@ -115,8 +118,8 @@ fn parts_of_a_program_are_judged_with_it() {
             Some((one["program"].as_str()?.rsplit('/').next()?, one["verdict"].as_str()?))
         })
         .collect();
-    assert_eq!(found, [("april", "runs"), ("test_w.py", "does not run")]);
-    assert_eq!(programs[1]["reasons"][0]["line"], 2);
+    assert_eq!(found, [("april", "runs"), ("linked", "runs"), ("test_w.py", "does not run")]);
+    assert_eq!(programs[2]["reasons"][0]["line"], 2);
     assert!(
         programs[1]["reasons"][0]["file"].as_str().is_some_and(|file| file.ends_with("main.py"))
     );
