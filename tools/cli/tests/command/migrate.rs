@@ -121,7 +121,7 @@ fn parts_of_a_program_are_judged_with_it() {
     assert_eq!(found, [("april", "runs"), ("linked", "runs"), ("test_w.py", "does not run")]);
     assert_eq!(programs[2]["reasons"][0]["line"], 2);
     assert!(
-        programs[1]["reasons"][0]["file"].as_str().is_some_and(|file| file.ends_with("main.py"))
+        programs[2]["reasons"][0]["file"].as_str().is_some_and(|file| file.ends_with("main.py"))
     );
 }
 
