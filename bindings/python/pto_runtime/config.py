@@ -46,6 +46,8 @@ class KernelConfig:
     block_dim: int
     options: dict
     env: dict = field(default_factory=dict)
+    # Whether RUNTIME_CONFIG says it.
+    has_block_dim: bool = False
 
     def chip_spec(self):
         """The program as scene tests declare one."""
@@ -255,6 +257,7 @@ def load_kernel_config(folder):
         runtimes=tuple(runtimes),
         options=dict(options),
         env=_env(reader, folder),
+        has_block_dim="block_dim" in config,
         **numbers,
     )
 

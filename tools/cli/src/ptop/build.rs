@@ -47,6 +47,12 @@ pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
 /// The program of a workload, a graph file or a builder.
 fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
     let path = args.source.as_path();
+    if path.is_dir() {
+        return Err(Failure::usage(format!(
+            "'{}' is a folder: its orchestration is code, which decides while it runs what tasks there are, and a program file holds tasks; run it as it is: pto run {0}",
+            path.display()
+        )));
+    }
     if !model::is_model(&path.to_string_lossy()) {
         model::refuse_shapes(&args.shapes)?;
     }

@@ -329,6 +329,7 @@ fn what_cannot_be_a_program_is_refused() {
     build(&["--role=X=output"], &["no task writes it"]);
     build(&["--place=Q=device"], &["no tensor Q. It has: X, M, S, Y"]);
     refused(&["program", "build", "Cargo.toml"], 2, &["neither a workload"]);
+    refused(&["program", "build", "src"], 2, &["is a folder", "pto run src"]);
     pto(&["program", "build", &source, "-o", &out, "--target=a5"], 0);
     refused(
         &["program", "run", &out, "--param=scale=1"],
