@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 use pto_workload::program::{
-    BlockShape, GraphArgument, GraphTask, Program, ProgramBody, Role, TensorDescription,
-    TensorLayout,
+    BlockShape, GraphArgument, GraphTask, ModelDescription, ModelTensor, Program, ProgramBody,
+    Role, TensorDescription, TensorLayout,
 };
 
 use crate::dtype::DType;
@@ -552,7 +552,19 @@ impl<'g> Lowering<'g> {
         tensors.extend(outputs.iter().map(described(Role::Output)));
         let program = Program::new(&name, ProgramBody::Graph(self.tasks), tensors).map_err(told)?;
         let program = program.with_constant(DESCRIPTIONS, descriptions).map_err(told)?;
-        program.with_constant(CONSTANTS, constants).map_err(told)
+        let program = program.with_constant(CONSTANTS, constants).map_err(told)?;
+        let side = |side: &[(String, TensorType)]| side.iter().map(described_by_model).collect();
+        let nodes = self.graph.nodes.iter().map(|node| node.name.clone()).collect();
+        let (inputs, outputs) = (side(inputs), side(outputs));
+        program.with_model(ModelDescription { inputs, outputs, nodes }).map_err(told)
+    }
+}
+
+fn described_by_model((name, ty): &(String, TensorType)) -> ModelTensor {
+    ModelTensor {
+        name: name.clone(),
+        shape: ty.shape.iter().map(|extent| *extent as u64).collect(),
+        is_bool: ty.dtype == DType::Bool,
     }
 }
 

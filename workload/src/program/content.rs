@@ -8,6 +8,7 @@ use super::description::{Role, TensorDescription, name_defect};
 use super::error::ProgramError;
 use super::format::Section;
 use super::graph::{self, GraphTask};
+use super::model::ModelDescription;
 use super::native::NativeKernels;
 use crate::plan::{Compiled, SymbolUse};
 
@@ -49,6 +50,7 @@ pub struct Program {
     pub(super) constants: Vec<Option<Vec<u8>>>,
     pub(super) source: Option<String>,
     pub(super) native: Option<NativeKernels>,
+    pub(super) model: Option<ModelDescription>,
     pub(super) sections: Vec<Section>,
 }
 
@@ -71,6 +73,7 @@ impl Program {
             body,
             source: None,
             native: None,
+            model: None,
             sections: Vec::new(),
         };
         check_name("program", name)?;

@@ -50,10 +50,12 @@ pub(super) enum Kind {
     Shapes,
     /// The name of a builder program of the device, and its words.
     Builder,
+    /// Types of inputs and outputs, and names of nodes, of the model that the program was made of.
+    Model,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::About,
         Self::Tensors,
         Self::Names,
@@ -66,6 +68,7 @@ impl Kind {
         Self::Native,
         Self::Shapes,
         Self::Builder,
+        Self::Model,
     ];
 
     const fn code(self) -> u32 {
@@ -86,12 +89,13 @@ impl Kind {
             Self::Native => "native",
             Self::Shapes => "shapes",
             Self::Builder => "builder",
+            Self::Model => "model",
         }
     }
 
     /// Whether a reader that does not know it may pass over it.
     const fn is_optional(self) -> bool {
-        matches!(self, Self::Source | Self::Places)
+        matches!(self, Self::Source | Self::Places | Self::Model)
     }
 
     const fn flags(self) -> u32 {

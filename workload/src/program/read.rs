@@ -12,6 +12,7 @@ use super::error::ProgramError;
 use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
 use super::layout::{Format, MemorySpace, TensorLayout};
+use super::model::ModelDescription;
 use super::native::NativeKernels;
 use crate::plan::{Compiled, SourceMap, Stored, SymbolUse};
 use pto_aicore_kernels::tile::DType;
@@ -41,6 +42,7 @@ impl Program {
         let constants = constants(&sections, tensors.len())?;
         let source = source(&sections)?;
         let native = sections.get(Kind::Native).map(NativeKernels::read).transpose()?;
+        let model = sections.get(Kind::Model).map(ModelDescription::read).transpose()?;
         let program = Self {
             name,
             producer,
@@ -50,11 +52,13 @@ impl Program {
             constants,
             source,
             native,
+            model,
             sections: sections.listed,
         };
         program.check_tensors()?;
         program.check_native()?;
         program.check_constants()?;
+        program.check_model()?;
         Ok(program)
     }
 }

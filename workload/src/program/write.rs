@@ -40,6 +40,7 @@ impl Program {
         }
         sections.extend(self.source.as_ref().map(|text| (Kind::Source, text.clone().into_bytes())));
         sections.extend(self.native.as_ref().map(|native| (Kind::Native, native.write())));
+        sections.extend(self.model.as_ref().map(|model| (Kind::Model, model.write())));
         put_together(&sections)
     }
 
