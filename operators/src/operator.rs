@@ -204,7 +204,7 @@ words! {
         BitwiseXor,
         /// a shifted left by b bits; 0 from the number of bits on.
         ShiftLeft,
-        /// a shifted right by b bits; 0 from the number of bits on.
+        /// a shifted right by b bits: the sign of a signed number moves in, and is all that is left from the number of bits on, and for a negative b.
         ShiftRight,
         /// Both are true.
         And,

@@ -61,17 +61,7 @@ pub(super) fn bit_shift(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue
             return stop(format!("attribute direction is '{other}', and has to be LEFT or RIGHT"));
         }
     };
-    let (a, mut count) = (c.input(0)?, c.input(1)?);
-    let dtype = b.dtype(a);
-    if direction == Binary::ShiftRight && !dtype.is_unsigned() {
-        // The sign moves in: from the number of bits on, and for a negative count, nothing else is left.
-        let most = b.scalar(dtype, (8 * dtype.bytes() - 1) as f64);
-        let zero = b.scalar(dtype, 0.0);
-        let is_negative = b.binary(Binary::Less, count, zero)?;
-        let limited = b.binary(Binary::Min, count, most)?;
-        count = b.add(Operator::Where, &[is_negative, most, limited])?;
-    }
-    one(b.binary(direction, a, count)?)
+    one(b.binary(direction, c.input(0)?, c.input(1)?)?)
 }
 
 pub(super) fn leaky_relu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {

@@ -422,7 +422,11 @@ macro_rules! integer {
                     Binary::BitwiseOr | Binary::Or => map2(a, b, out, |a, b| a | b),
                     Binary::BitwiseXor | Binary::Xor => map2(a, b, out, |a, b| a ^ b),
                     Binary::ShiftLeft => map2(a, b, out, |a, b| shift(b).map_or(0, |b| a << b)),
-                    Binary::ShiftRight => map2(a, b, out, |a, b| shift(b).map_or(0, |b| a >> b)),
+                    // The sign moves in: where no bit of the number is left, it is all there is.
+                    Binary::ShiftRight => map2(a, b, out, |a, b| {
+                        let sign = if is_negative(a) { !0 } else { 0 };
+                        shift(b).map_or(sign, |b| a >> b)
+                    }),
                     _ => out.fill(0),
                 }
             }

@@ -281,3 +281,10 @@ fn a_maximum_is_the_same_without_its_position() {
     }
     assert_eq!(found, 60, "cases with a maximum");
 }
+
+#[test]
+fn a_shift_to_the_right_leaves_the_sign() {
+    let shifted = two(Binary::ShiftRight, &[-8_i32, -8, 8, -8, 8], &[1, 32, 40, -1, -1]);
+    same(&shifted, &[-4.0, -1.0, 0.0, -1.0, 0.0]);
+    same(&two(Binary::ShiftRight, &[200_u8, 200], &[3, 8]), &[25.0, 0.0]);
+}
