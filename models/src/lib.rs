@@ -17,4 +17,4 @@ pub use build::{Built, Given, operator_types};
 pub use error::{ModelError, Problem};
 pub use model::{Extent, Model, ModelInput, NEWEST_VERSION, parse_shape};
 pub use run::{LoadedModel, Runner};
-pub use tensor::tensor_of;
+pub use tensor::{number_of, tensor_of};

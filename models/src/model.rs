@@ -91,9 +91,21 @@ impl Model {
     }
 
     fn decode(bytes: &[u8], folder: Option<&Path>) -> Result<Self, ModelError> {
-        let file = |what: String| ModelError::File(what);
         let proto = ModelProto::decode(bytes)
-            .map_err(|error| file(format!("this is no ONNX file: {error}")))?;
+            .map_err(|error| ModelError::File(format!("this is no ONNX file: {error}")))?;
+        Self::of_proto(proto, folder)
+    }
+
+    /// A model that was made in memory.
+    ///
+    /// # Errors
+    /// [`ModelError::File`].
+    pub fn from_proto(proto: ModelProto) -> Result<Self, ModelError> {
+        Self::of_proto(proto, None)
+    }
+
+    fn of_proto(proto: ModelProto, folder: Option<&Path>) -> Result<Self, ModelError> {
+        let file = |what: String| ModelError::File(what);
         let graph = proto.graph.ok_or_else(|| file("this ONNX file has no graph".to_owned()))?;
         let versions = versions(&proto.opset_import)?;
         let functions =

@@ -53,6 +53,13 @@ pub(crate) fn dtype_of(number: i64) -> Result<DType, String> {
     }
 }
 
+/// The number of an element type in ONNX.
+#[must_use]
+pub fn number_of(dtype: DType) -> i32 {
+    let found = TYPES.iter().position(|(_, known)| *known == Some(dtype));
+    found.and_then(|at| i32::try_from(at).ok()).unwrap_or(0)
+}
+
 /// The largest tensor that a file is read for.
 const MAX_BYTES: usize = 1 << 40;
 
