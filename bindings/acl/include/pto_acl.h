@@ -38,6 +38,27 @@ aclError ptoAclLaunchException(aclrtStream stream, aclError code);
    that are not of type f32; another value is refused. */
 aclError ptoAclModelBind(uint32_t model, const char *name, double value);
 
+/* Tells how many runs of models, and of single operators, have ended without a failure on the devices of this process. */
+aclError ptoAclModelRuns(uint64_t *runs);
+
+/* The graph compiler in C, for the functions of C++ in libfmk_onnx_parser.so and libacl_op_compiler.so. Options are names and values, `count` of each. A failure
+   is explained on standard error as well as by aclGetRecentErrMsg: every node that cannot be built, with its type and the reason. */
+
+/* Takes options of the compiler. */
+aclError ptoAclGraphBegin(const char *const *names, const char *const *values, size_t count);
+
+/* Parses an ONNX model in memory. */
+aclError ptoAclGraphParse(const void *model, size_t length, const char *const *names, const char *const *values, size_t count, uint64_t *graph);
+
+/* Builds a graph for fixed extents (the option input_shape, as in "x:1,3,48,192;y:2"): a program for aclmdlLoadFromMem, which the caller gives to free(). */
+aclError ptoAclGraphBuild(uint64_t graph, const char *const *names, const char *const *values, size_t count, void **program, uint64_t *length);
+
+/* Writes a program to a file, with .om behind its name unless it ends so. */
+aclError ptoAclGraphSave(const char *outputFile, const void *model, size_t length);
+
+/* Forgets a graph. */
+aclError ptoAclGraphDestroy(uint64_t graph);
+
 #ifdef __cplusplus
 }
 #endif

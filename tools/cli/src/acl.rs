@@ -24,6 +24,9 @@ use crate::output_file;
 /// The names that programs know the library by.
 const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so", "libruntime.so"];
 const FILE: &str = "libascendcl.so";
+/// The graph compiler, which stands next to the library, and the names that frameworks know it by.
+const COMPILER: &str = "libacl_op_compiler.so";
+const COMPILER_NAMES: &[&str] = &[COMPILER, "libfmk_onnx_parser.so"];
 /// The plug-in for simulated devices and for the emulated machine.
 const PLUGIN: &str = "libpto_acl.so";
 /// The seed of virtual time, for the library.
@@ -61,7 +64,7 @@ fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
     settings.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let library = library(settings.library.as_deref())?;
     prepare(settings, &library)?;
-    let folder = links(&library)?;
+    let folder = links(&library, settings.device)?;
     let happened = folder.path().join("happened");
     command.env("LD_LIBRARY_PATH", path(folder.path())).envs(variables(settings));
     if !settings.fails.is_empty() {
@@ -249,14 +252,20 @@ fn check_plugin(device: DeviceChoice, library: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// A folder with the library under each of its names.
-fn links(library: &Path) -> Result<TempDir, Failure> {
+/// A folder with the library under each of its names, and with the graph compiler. On a real device the compiler is the vendor's.
+fn links(library: &Path, device: Option<DeviceChoice>) -> Result<TempDir, Failure> {
     let refused = |error: std::io::Error| {
         Failure::internal(format!("cannot make links to the library: {error}"))
     };
     let folder = tempfile::tempdir().map_err(refused)?;
     for name in NAMES {
         symlink(library, folder.path().join(name)).map_err(refused)?;
+    }
+    let compiler = library.with_file_name(COMPILER);
+    if compiler.is_file() && device != Some(DeviceChoice::A2a3) {
+        for name in COMPILER_NAMES {
+            symlink(&compiler, folder.path().join(name)).map_err(refused)?;
+        }
     }
     Ok(folder)
 }

@@ -8,5 +8,7 @@
 #include "acl/acl_rt_allocator.h"
 #include "acl/acl_rt_memory_soma.h"
 #include "acl/acl_mdl.h"
+#include "acl/acl_op.h"
+#include "acl/acl_op_compiler.h"
 
 #endif

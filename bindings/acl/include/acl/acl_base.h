@@ -4,5 +4,6 @@
 #define PTO_ACL_ACL_BASE_H
 
 #include "acl/acl_base_rt.h"
+#include "acl/acl_base_mdl.h"
 
 #endif

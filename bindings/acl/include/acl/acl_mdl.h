@@ -32,6 +32,7 @@ aclError aclmdlExecute(uint32_t, const aclmdlDataset*, aclmdlDataset*);
 aclError aclmdlExecuteAsync(uint32_t, const aclmdlDataset*, aclmdlDataset*, aclrtStream);
 aclError aclmdlGetCurOutputDims(const aclmdlDesc*, size_t, aclmdlIODims*);
 aclDataBuffer* aclmdlGetDatasetBuffer(const aclmdlDataset*, size_t);
+aclTensorDesc* aclmdlGetDatasetTensorDesc(const aclmdlDataset*, size_t);
 size_t aclmdlGetDatasetNumBuffers(const aclmdlDataset*);
 aclError aclmdlGetDesc(aclmdlDesc*, uint32_t);
 aclError aclmdlGetDescFromFile(aclmdlDesc*, const char*);

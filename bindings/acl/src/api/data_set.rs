@@ -59,7 +59,7 @@ fn checked(set: Handle) -> Answer<Handle> {
     Ok(set)
 }
 
-fn extent(buffer: Handle) -> Answer<Extent> {
+pub(super) fn extent(buffer: Handle) -> Answer<Extent> {
     require(buffer != 0, || {
         Refusal::argument("dataBuffer is null; call aclCreateDataBuffer first")
     })?;

@@ -6,7 +6,8 @@ use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::model::{self, Program};
-use crate::device::{current, models};
+use crate::device::model_description::output_types;
+use crate::device::{current, data_set, models};
 
 api! {
     fn aclmdlLoadFromFile(path: Text, model: Out<u32>) {
@@ -58,14 +59,21 @@ api! {
 
     fn aclmdlExecute(model: u32, inputs: Handle, outputs: Handle) {
         let model = model::get(model)?;
-        models::execute(&model, &extents("input", inputs)?, &extents("output", outputs)?)
+        models::execute(&model, &extents("input", inputs)?, &extents("output", outputs)?)?;
+        data_set::describe(outputs, output_types(model.program())?)
     }
 
     fn aclmdlExecuteAsync(model: u32, inputs: Handle, outputs: Handle, stream: Handle) {
         let model = model::get(model)?;
         let stream = current::submitting(stream)?;
-        let (inputs, outputs) = (extents("input", inputs)?, extents("output", outputs)?);
-        models::submit(&stream, model, &inputs, &outputs)
+        let (ins, outs) = (extents("input", inputs)?, extents("output", outputs)?);
+        let types = output_types(model.program())?;
+        models::submit(&stream, model, &ins, &outs)?;
+        data_set::describe(outputs, types)
+    }
+
+    fn ptoAclModelRuns(runs: Out<u64>) {
+        runs.put("runs", models::runs())
     }
 
     fn ptoAclModelBind(model: u32, name: Text, value: f64) {

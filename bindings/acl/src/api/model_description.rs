@@ -138,8 +138,7 @@ fn put_dims(description: Handle, side: ModelSide, index: usize, output: Out<Dims
     let output = output.required("dims")?;
     let sides = sides(description)?;
     let tensor = sides.tensor(side, index)?;
-    let mut dims =
-        Dims { name: [0; NAME_BYTES], count: tensor.described.shape.len(), dims: [0; MAX_DIMS] };
+    let mut dims = Dims { name: [0; NAME_BYTES], count: tensor.shape.len(), dims: [0; MAX_DIMS] };
     let name = tensor.name.to_bytes();
     require(name.len() < NAME_BYTES, || {
         Refusal::value(format!(
@@ -150,7 +149,7 @@ fn put_dims(description: Handle, side: ModelSide, index: usize, output: Out<Dims
         ))
     })?;
     dims.name[..name.len()].copy_from_slice(name);
-    for (to, extent) in dims.dims.iter_mut().zip(&tensor.described.shape) {
+    for (to, extent) in dims.dims.iter_mut().zip(&tensor.shape) {
         *to = i64::try_from(*extent).unwrap_or(i64::MAX);
     }
     output.set(dims);

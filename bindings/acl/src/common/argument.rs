@@ -107,6 +107,13 @@ impl<T: Copy> In<T> {
     }
 }
 
+impl In<c_char> {
+    /// The text, which ends with a zero.
+    pub(crate) fn text(&self, name: &str) -> Answer<String> {
+        Text(self.0).read(name)
+    }
+}
+
 impl In<u8> {
     /// The bytes as words without a copy, if they are aligned whole words, and at most this many.
     #[inline]

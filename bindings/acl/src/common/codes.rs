@@ -13,6 +13,12 @@ pub(crate) const MODEL_FORMAT: i32 = 100_013;
 pub(crate) const MODEL_SIZE: i32 = 100_015;
 pub(crate) const MODEL_INPUTS: i32 = 100_017;
 pub(crate) const MODEL_OUTPUTS: i32 = 100_018;
+pub(crate) const OP_INPUT_NOT_MATCH: i32 = 100_021;
+pub(crate) const OP_OUTPUT_NOT_MATCH: i32 = 100_022;
+pub(crate) const OP_ATTR_NOT_MATCH: i32 = 100_023;
+pub(crate) const OP_NOT_FOUND: i32 = 100_024;
+pub(crate) const DATA_TYPE: i32 = 100_026;
+pub(crate) const FORMAT_NOT_MATCH: i32 = 100_027;
 pub(crate) const PROFILING_RUNS: i32 = 100_042;
 pub(crate) const NO_PROFILING: i32 = 100_043;
 /// A value, a length or a time-out that cannot be.
@@ -44,6 +50,8 @@ pub(crate) const OUT_OF_MEMORY: i32 = 207_001;
 pub(crate) const NO_RESOURCE: i32 = 207_005;
 pub(crate) const NO_PERMISSION: i32 = 207_006;
 pub(crate) const NO_STREAMS: i32 = 207_008;
+/// What a graph or a single operator cannot be built for.
+pub(crate) const GRAPH_COMPILER: i32 = 500_002;
 pub(crate) const INTERNAL: i32 = 507_000;
 pub(crate) const CONTEXT_RELEASE: i32 = 507_007;
 pub(crate) const REPORT_TIMEOUT: i32 = 507_012;

@@ -86,6 +86,13 @@ impl Noted for f64 {
     }
 }
 
+/// The register of a number of single precision has its bits in the low half.
+impl Noted for f32 {
+    fn note(&self) -> Note {
+        Note::Double(f64::from_bits(self.to_bits().into()))
+    }
+}
+
 impl Noted for Address {
     fn note(&self) -> Note {
         Note::Address(self.number())

@@ -34,13 +34,16 @@ pub(crate) enum Kind {
     ProfileConfig = 14,
     Stamp = 15,
     StepInfo = 16,
+    TensorDesc = 24,
+    OperatorAttributes = 25,
+    ModelGraph = 26,
 }
 
 const KIND_SHIFT: u32 = 40;
 const MARK: usize = 0x5A << 48;
 
 impl Kind {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 19] = [
         Self::Context,
         Self::Stream,
         Self::Event,
@@ -57,6 +60,9 @@ impl Kind {
         Self::ProfileConfig,
         Self::Stamp,
         Self::StepInfo,
+        Self::TensorDesc,
+        Self::OperatorAttributes,
+        Self::ModelGraph,
     ];
 
     fn of(handle: Handle) -> Option<Self> {
@@ -84,6 +90,9 @@ impl fmt::Display for Kind {
             Self::ProfileConfig => "a configuration of the profiler",
             Self::Stamp => "a stamp",
             Self::StepInfo => "a step of the profiler",
+            Self::TensorDesc => "a description of a tensor",
+            Self::OperatorAttributes => "attributes of an operator",
+            Self::ModelGraph => "a graph of the graph compiler",
         })
     }
 }

@@ -1,8 +1,10 @@
 //! Data sets: lists of buffers that a model reads or writes. A buffer is a range of memory that the program has.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::model::Extent;
+use super::tensor_desc::{self, TensorDesc};
 use crate::common::refusal::{Answer, Refusal};
 use crate::common::table::{Handle, HandleTable, Kind};
 
@@ -12,9 +14,14 @@ static SETS: HandleTable<Set> = HandleTable::new(Kind::DataSet);
 /// A range of memory.
 struct Buffer(Mutex<Extent>);
 
-/// The buffers, in the order in which they were added.
+/// The buffers, in the order in which they were added, and what the last run of a model has put into them.
 #[derive(Default)]
-struct Set(Mutex<Vec<Handle>>);
+struct Set {
+    buffers: Mutex<Vec<Handle>>,
+    described: Mutex<Vec<TensorDesc>>,
+    /// Descriptions that the program was given; they live as long as the set.
+    handles: Mutex<BTreeMap<usize, Handle>>,
+}
 
 impl Buffer {
     fn lock(&self) -> MutexGuard<'_, Extent> {
@@ -24,7 +31,21 @@ impl Buffer {
 
 impl Set {
     fn list(&self) -> MutexGuard<'_, Vec<Handle>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn handles(&self) -> MutexGuard<'_, BTreeMap<usize, Handle>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn described(&self) -> MutexGuard<'_, Vec<TensorDesc>> {
+        self.described.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Set {
+    fn drop(&mut self) {
+        std::mem::take(&mut *self.handles()).into_values().for_each(tensor_desc::forget);
     }
 }
 
@@ -82,6 +103,28 @@ pub(crate) fn buffer(set: Handle, index: usize) -> Answer<Handle> {
     list.get(index).copied().ok_or_else(|| {
         Refusal::argument(format!("there is no buffer {index}; the data set has {}", list.len()))
     })
+}
+
+/// A model that runs now writes tensors of these types into the buffers of a set.
+pub(crate) fn describe(set: Handle, tensors: Vec<TensorDesc>) -> Answer {
+    let held = SETS.get(set)?;
+    std::mem::take(&mut *held.handles()).into_values().for_each(tensor_desc::forget);
+    *held.described() = tensors;
+    Ok(())
+}
+
+/// The description of what is in a buffer; the set keeps it.
+pub(crate) fn description(set: Handle, index: usize) -> Answer<Handle> {
+    let held = SETS.get(set)?;
+    let described = held.described();
+    let tensor = described.get(index).ok_or_else(|| {
+        let text = match described.len() {
+            0 => "no model has written into the data set; run one first".to_owned(),
+            count => format!("there is no tensor {index}; the model has written {count}"),
+        };
+        Refusal::argument(text)
+    })?;
+    Ok(*held.handles().entry(index).or_insert_with(|| tensor_desc::share(tensor.clone())))
 }
 
 /// The buffers of a set.

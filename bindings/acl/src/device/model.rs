@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pto_host::stitch::{PlacedProgram, PlacedRun};
 use pto_host::workload::WorkloadBindings;
@@ -14,8 +14,9 @@ pub(crate) use pto_host::workloads::program::Program;
 use pto_host::workloads::program::{Role, TensorDescription};
 
 use super::lane::{Engine, Lane, NO_STREAM};
-use super::memory_map;
+use super::model_memory::{OwnMemory, Side, StatusReport, side_of};
 use super::open::{Open, gm};
+use super::{memory_map, models};
 use crate::common::codes;
 use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Answer, Refusal, require};
@@ -27,10 +28,12 @@ const SIZE_STEP: u64 = 64;
 pub(crate) struct LoadedModel {
     pub(crate) open: Arc<Open>,
     placed: PlacedProgram,
-    /// Where runs go that the caller waits for.
-    lane: Lane,
+    /// Where runs go that the caller waits for; most programs never do, and a session has only so many streams.
+    lane: OnceLock<Lane>,
     /// The sizes and symbols that the program has bound.
     values: Mutex<BTreeMap<String, Binding>>,
+    /// Memory for what data sets do not have.
+    own: OwnMemory,
 }
 
 /// Memory of the program that a tensor is in: its address, and how many bytes there are.
@@ -43,7 +46,7 @@ pub(crate) struct Extent {
 static MODELS: Mutex<BTreeMap<u32, Arc<LoadedModel>>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
-fn models() -> MutexGuard<'static, BTreeMap<u32, Arc<LoadedModel>>> {
+fn loaded() -> MutexGuard<'static, BTreeMap<u32, Arc<LoadedModel>>> {
     MODELS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -70,16 +73,6 @@ pub(crate) fn sizes(program: &Program) -> [usize; 2] {
     })
 }
 
-/// Whether a tensor is one of the inputs.
-pub(crate) const fn is_input(role: Role) -> bool {
-    role.is_given()
-}
-
-/// Whether a tensor is one of the outputs.
-pub(crate) const fn is_output(role: Role) -> bool {
-    matches!(role, Role::Output)
-}
-
 /// Whether a run changes a tensor: an output, or an input that it updates in place.
 const fn is_written(role: Role) -> bool {
     matches!(role, Role::Output | Role::Updated)
@@ -87,6 +80,15 @@ const fn is_written(role: Role) -> bool {
 
 /// Loads a model onto a device; its number is returned.
 pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
+    let model = place(open, program)?;
+    // The number comes from one counter, so it is unique.
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    loaded().insert(id, model);
+    Ok(id)
+}
+
+/// Puts a program into the memory of a device.
+pub(super) fn place(open: &Arc<Open>, program: Program) -> Answer<Arc<LoadedModel>> {
     if let Some(array) = program.arrays().first() {
         let text = format!(
             "the model {} needs the array {array} of an axis, which no data set can have; run it with `pto program run`",
@@ -95,27 +97,24 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
         return Err(Refusal::unsupported(text));
     }
     let native = pto_native::program::kernels(&program)?;
-    // The number comes from one counter, so it is unique.
-    let id = NEXT.fetch_add(1, Ordering::Relaxed);
-    let model = LoadedModel {
+    Ok(Arc::new(LoadedModel {
         open: Arc::clone(open),
+        own: OwnMemory::new(open, &program)?,
         placed: open.stitcher()?.place_with(program, native)?,
-        lane: Lane::new(open, 0, NO_STREAM, "models".to_owned())?,
+        lane: OnceLock::new(),
         values: Mutex::default(),
-    };
-    models().insert(id, Arc::new(model));
-    Ok(id)
+    }))
 }
 
 /// The model with this number.
 pub(crate) fn get(id: u32) -> Answer<Arc<LoadedModel>> {
-    models().get(&id).cloned().ok_or_else(|| no_model(id))
+    loaded().get(&id).cloned().ok_or_else(|| no_model(id))
 }
 
 /// Forgets a model. Runs that were submitted still end.
 pub(crate) fn unload(id: u32) -> Answer {
     get(id)?.open.check_unstuck()?;
-    let model = models().remove(&id).ok_or_else(|| no_model(id))?;
+    let model = loaded().remove(&id).ok_or_else(|| no_model(id))?;
     // The call that waited for a failed run has returned its error.
     model.open.wait().unwrap_or_default();
     Ok(())
@@ -123,7 +122,7 @@ pub(crate) fn unload(id: u32) -> Answer {
 
 /// Forgets the models of a device that is reset.
 pub(crate) fn forget_all(device: i32) {
-    models().retain(|_, model| model.open.index != device);
+    loaded().retain(|_, model| model.open.index != device);
 }
 
 fn no_model(id: u32) -> Refusal {
@@ -177,8 +176,12 @@ impl LoadedModel {
         );
         let mut addresses = Vec::new();
         for tensor in self.placed.outside() {
-            let side = if is_output(tensor.role) { &mut outputs } else { &mut inputs };
-            addresses.push(self.checked(side, tensor)?);
+            addresses.push(match side_of(self.program(), tensor) {
+                Side::Input => self.checked(&mut inputs, tensor)?,
+                Side::Output => self.checked(&mut outputs, tensor)?,
+                // A run has a status of its own.
+                Side::Status | Side::Program => 0,
+            });
         }
         inputs.check_end(self.program().name())?;
         outputs.check_end(self.program().name())?;
@@ -192,6 +195,9 @@ impl LoadedModel {
             let text = format!("{} {number} ({}): {why}", side.name, tensor.name);
             Refusal::new(side.code, text)
         };
+        if let Some(scratch) = self.own.of_empty(self.program(), tensor) {
+            return Ok(scratch);
+        }
         let wanted = tensor.bytes();
         require(bytes as u64 >= wanted, || {
             refuse(format!("the buffer has {bytes} bytes, and the tensor takes {wanted}"))
@@ -217,33 +223,58 @@ impl LoadedModel {
             let how = if is_written(tensor.role) { MemoryUse::Writes } else { MemoryUse::Reads };
             Touch::new(how, *address, bytes)
         };
-        self.placed.outside().zip(addresses).map(touch).collect()
+        // What has no address yet is memory that no program knows.
+        let of_data_sets =
+            self.placed.outside().zip(addresses).filter(|(_, address)| **address != 0);
+        of_data_sets.map(touch).collect()
     }
 
     /// Submits a run to a lane of the device. The program's description of a fault follows the device's.
     pub(crate) fn submit(&self, lane: &Lane, addresses: &[usize]) -> Answer {
-        let run = self.begin(lane, addresses)?;
-        lane.call(move || Ok(run.check()?))
+        let (run, status) = self.begin(lane, addresses)?;
+        lane.call(move || {
+            run.check()?;
+            status.map_or(Ok(()), StatusReport::check)?;
+            models::count_run();
+            Ok(())
+        })
     }
 
     /// Runs it, and waits for the end. The program names a fault better than the device.
     pub(crate) fn run(&self, addresses: &[usize]) -> Answer {
         self.open.damage.check_healthy()?;
         let mut run = None;
-        self.lane.perform(Engine::Cores, |lane| {
+        let own = self.lane()?;
+        own.perform(Engine::Cores, |lane| {
             run = Some(self.begin(lane, addresses)?);
             Ok(())
         })?;
-        let ended = self.lane.synchronize(None);
+        let ended = own.synchronize(None);
         if let Some(run) = run {
+            let (run, status): (PlacedRun, Option<StatusReport>) = run;
             run.check()?;
+            ended?;
+            status.map_or(Ok(()), StatusReport::check)?;
+            models::count_run();
+            return Ok(());
         }
         ended
     }
 
-    fn begin(&self, lane: &Lane, addresses: &[usize]) -> Answer<PlacedRun> {
-        let addresses: Vec<_> = addresses.iter().map(|address| gm(*address)).collect();
-        Ok(self.placed.submit(lane.stream(), &addresses, self.bindings())?)
+    fn lane(&self) -> Answer<&Lane> {
+        if let Some(lane) = self.lane.get() {
+            return Ok(lane);
+        }
+        let lane = Lane::new(&self.open, 0, NO_STREAM, "models".to_owned())?;
+        Ok(self.lane.get_or_init(|| lane))
+    }
+
+    fn begin(&self, lane: &Lane, addresses: &[usize]) -> Answer<(PlacedRun, Option<StatusReport>)> {
+        let status = self.own.status()?;
+        let at = status.as_ref().map_or(0, StatusReport::address);
+        let addresses: Vec<_> =
+            addresses.iter().map(|address| gm(if *address == 0 { at } else { *address })).collect();
+        Ok((self.placed.submit(lane.stream(), &addresses, self.bindings())?, status))
     }
 }
 

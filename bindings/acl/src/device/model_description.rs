@@ -4,9 +4,11 @@ use std::ffi::CString;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::workloads::program::{Format, Program, TensorDescription};
-use pto_host::workloads::tile::DType;
+use pto_operators::DType;
 
-use super::model;
+use super::data_type;
+use super::model_memory::{Side, side_of};
+use super::tensor_desc::TensorDesc;
 use crate::common::refusal::{Answer, Refusal};
 use crate::common::table::{Handle, HandleTable, Kind};
 
@@ -25,6 +27,10 @@ pub(crate) struct Sides {
 /// One input or output.
 pub(crate) struct Tensor {
     pub(crate) described: TensorDescription,
+    /// The extents that the model has, which a program file may not be able to say.
+    pub(crate) shape: Vec<u64>,
+    /// The element type that the model has.
+    pub(crate) dtype: DType,
     pub(crate) name: CString,
 }
 
@@ -42,26 +48,38 @@ impl ModelDescription {
 
     /// Adds the description of a program to those before it.
     pub(crate) fn describe(&self, program: &Program) -> Answer {
-        let side = |is_own: fn(_) -> bool| {
-            let own = program.tensors().iter().filter(move |tensor| is_own(tensor.role));
-            own.map(Tensor::of).collect::<Answer<Vec<_>>>()
+        let of = |side: Side| {
+            let own = program.tensors().iter().filter(|tensor| side_of(program, tensor) == side);
+            own.map(|tensor| Tensor::of(program, tensor)).collect::<Answer<Vec<_>>>()
         };
-        let sides = Sides { inputs: side(model::is_input)?, outputs: side(model::is_output)? };
+        let sides = Sides { inputs: of(Side::Input)?, outputs: of(Side::Output)? };
         self.list().push(Arc::new(sides));
         Ok(())
     }
 }
 
 impl Tensor {
-    fn of(described: &TensorDescription) -> Answer<Self> {
+    fn of(program: &Program, described: &TensorDescription) -> Answer<Self> {
         let name = CString::new(described.name.as_str()).map_err(|_| {
             Refusal::value(format!("the name of the tensor {:?} holds a zero", described.name))
         })?;
-        Ok(Self { described: described.clone(), name })
+        let of_model = program.model().and_then(|model| {
+            let mut tensors = model.inputs.iter().chain(&model.outputs);
+            tensors.find(|tensor| tensor.name == described.name)
+        });
+        let shape = of_model.map_or(&described.shape, |tensor| &tensor.shape).clone();
+        let dtype = match of_model {
+            Some(tensor) if tensor.is_bool => DType::Bool,
+            _ => data_type::of_stored(described.dtype),
+        };
+        Ok(Self { described: described.clone(), shape, dtype, name })
     }
 
     /// Bytes that a buffer for it has at least.
     pub(crate) fn bytes(&self) -> usize {
+        if self.shape.contains(&0) {
+            return 0;
+        }
         usize::try_from(self.described.bytes()).unwrap_or(usize::MAX)
     }
 
@@ -73,21 +91,25 @@ impl Tensor {
 
     /// `aclDataType`.
     pub(crate) fn data_type(&self) -> i32 {
-        match self.described.dtype {
-            DType::F32 => 0,
-            DType::F16 => 1,
-            DType::I8 => 2,
-            DType::I32 => 3,
-            DType::U8 => 4,
-            DType::I16 => 6,
-            DType::U16 => 7,
-            DType::U32 => 8,
-            DType::I64 => 9,
-            DType::U64 => 10,
-            DType::F64 => 11,
-            DType::BF16 => 27,
-        }
+        data_type::number(self.dtype)
     }
+}
+
+/// What a model gives, as data sets describe it.
+pub(crate) fn output_types(program: &Program) -> Answer<Vec<TensorDesc>> {
+    let outputs = program.tensors().iter().filter(|one| side_of(program, one) == Side::Output);
+    outputs
+        .map(|tensor| {
+            let tensor = Tensor::of(program, tensor)?;
+            let extent = |extent: &u64| i64::try_from(*extent).unwrap_or(i64::MAX);
+            Ok(TensorDesc {
+                data_type: tensor.data_type(),
+                shape: tensor.shape.iter().map(extent).collect(),
+                format: tensor.format(),
+                constant: None,
+            })
+        })
+        .collect()
 }
 
 impl Sides {

@@ -11,6 +11,7 @@ fn library(folder: &tempfile::TempDir) -> PathBuf {
     let file = folder.path().join("libascendcl.so");
     fs::write(&file, b"a library").expect("writable");
     fs::write(folder.path().join("libpto_acl.so"), b"a plug-in").expect("writable");
+    fs::write(folder.path().join("libacl_op_compiler.so"), b"a compiler").expect("writable");
     file
 }
 
@@ -67,6 +68,11 @@ fn the_library_stands_in_front_under_its_names() {
                   echo; echo ${LD_LIBRARY_PATH#*:}";
     let said = "a librarya librarya librarya library\n/of/the/user\n";
     assert_eq!(shell(&[], script), (Some(0), said.to_owned()));
+    // The graph compiler is ours on our devices, and the vendor's on theirs.
+    let script =
+        "cd ${LD_LIBRARY_PATH%%:*}; ls | grep -c -e libacl_op_compiler.so -e libfmk_onnx_parser.so";
+    assert_eq!(shell(&[], script).1, "2\n");
+    assert_eq!(shell(&["--device", "a2a3"], script).1, "0\n");
 }
 
 #[test]

@@ -45,6 +45,24 @@ const HEADERS: &[Header] = &[
         types: Some("types_soma.h"),
     },
     Header {
+        path: "bindings/acl/include/acl/acl_base_mdl.h",
+        name: "acl_base_mdl.h",
+        includes: &["\"acl/acl_base_rt.h\""],
+        types: Some("types_tensor.h"),
+    },
+    Header {
+        path: "bindings/acl/include/acl/acl_op.h",
+        name: "acl_op.h",
+        includes: &["\"acl/acl_base.h\"", "\"acl/acl_rt.h\""],
+        types: Some("types_op.h"),
+    },
+    Header {
+        path: "bindings/acl/include/acl/acl_op_compiler.h",
+        name: "acl_op_compiler.h",
+        includes: &["\"acl/acl_op.h\""],
+        types: None,
+    },
+    Header {
         path: "bindings/acl/include/acl/acl_mdl.h",
         name: "acl_mdl.h",
         includes: &["\"acl/acl_base.h\"", "\"acl/acl_rt.h\""],
@@ -60,10 +78,13 @@ const HEADERS: &[Header] = &[
 
 /// Headers that only include others.
 const COLLECTIONS: &[(&str, &str)] = &[
-    ("bindings/acl/include/acl/acl_base.h", "#include \"acl/acl_base_rt.h\"\n"),
+    (
+        "bindings/acl/include/acl/acl_base.h",
+        "#include \"acl/acl_base_rt.h\"\n#include \"acl/acl_base_mdl.h\"\n",
+    ),
     (
         "bindings/acl/include/acl/acl.h",
-        "#include \"acl/acl_base.h\"\n#include \"acl/acl_rt.h\"\n#include \"acl/acl_rt_allocator.h\"\n#include \"acl/acl_rt_memory_soma.h\"\n#include \"acl/acl_mdl.h\"\n",
+        "#include \"acl/acl_base.h\"\n#include \"acl/acl_rt.h\"\n#include \"acl/acl_rt_allocator.h\"\n#include \"acl/acl_rt_memory_soma.h\"\n#include \"acl/acl_mdl.h\"\n#include \"acl/acl_op.h\"\n#include \"acl/acl_op_compiler.h\"\n",
     ),
 ];
 
@@ -223,9 +244,14 @@ fn page(functions: &[AclFunction], refused: &str) -> String {
          [the CANN interface](../how-to/acl.md). Tier 1 is what known programs call most, tier 3 what they hardly call. A function \
          that is not supported returns 207000, and `aclGetRecentErrMsg` names it.\n",
     );
-    for (tier, title) in
-        [("1", "Tier 1"), ("2", "Tier 2"), ("3", "Tier 3"), ("m", "Models"), ("p", "Profiler")]
-    {
+    for (tier, title) in [
+        ("1", "Tier 1"),
+        ("2", "Tier 2"),
+        ("3", "Tier 3"),
+        ("m", "Models"),
+        ("o", "Tensors and single operators"),
+        ("p", "Profiler"),
+    ] {
         let own: Vec<&AclFunction> = functions.iter().filter(|row| row.tier == tier).collect();
         let works = own.iter().filter(|row| !is_refused(&row.name)).count();
         let _ = writeln!(text, "\n## {title}: {works} of {} work\n", own.len());

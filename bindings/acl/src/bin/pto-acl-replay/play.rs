@@ -91,6 +91,13 @@ fn check(call: &Call) -> Result<(), String> {
             "it opens what another process has made, which is not there in a replay".to_owned()
         );
     }
+    let has_lists = call.function == "aclopCompileAndExecute"
+        || call.function.starts_with("ptoAclGraph") && call.function != "ptoAclGraphDestroy";
+    if has_lists {
+        return Err(
+            "it passes lists of handles or of texts, which a record does not follow; build the models before, and load them from files".to_owned()
+        );
+    }
     let of_arguments = call.arguments.iter().filter_map(|argument| match &argument.value {
         ArgumentValue::In(memory)
         | ArgumentValue::Out(memory, _)

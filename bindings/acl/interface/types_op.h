@@ -1,0 +1,2 @@
+/* A handle, which is looked up and never followed. */
+typedef struct aclopAttr aclopAttr;
