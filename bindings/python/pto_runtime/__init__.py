@@ -7,6 +7,7 @@
         ...
 """
 
+from . import acl
 from ._native import (
     Device,
     Event,
@@ -67,6 +68,7 @@ __all__ = [
     "Tensor",
     "Trace",
     "__version__",
+    "acl",
     "download",
     "include_dir",
     "load_onnx",

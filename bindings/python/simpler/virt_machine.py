@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from pto_runtime import acl
 from pto_runtime.errors import CompileError, ConfigError
 from pto_runtime.headers import cache_dir
 
@@ -47,7 +48,7 @@ def with_names(kernels):
 
 def images(kernels):
     """The files of a firmware, and of a blob with these kernels (func id, kind of core, name, bytes)."""
-    command, includes = [_program(), "fw", "build", "--release", "--json"], {}
+    command, includes = [acl.command(), "fw", "build", "--release", "--json"], {}
     for func_id, kind, name, binary in kernels:
         words = _read(func_id, name, binary)
         command += ["--kernel", f"{func_id}:{kind}:{func_id}_{name}={words['source']}:kernel_entry"]
@@ -64,14 +65,6 @@ def images(kernels):
             raise CompileError(f"{' '.join(command)}:\n{done.stderr}")
         built = {image["kind"]: Path(image["file"]) for image in json.loads(done.stdout)["images"]}
         return _kept(folder, built["virt"]), _kept(folder, built["kernels"])
-
-
-def _program():
-    asked = os.environ.get("PTO_COMMAND", "pto")
-    found = shutil.which(asked)
-    if found is None:
-        raise ConfigError(f"there is no command {asked}: the emulated machine needs it to build kernels. Put it into PATH, or set PTO_COMMAND")
-    return found
 
 
 def _kept(folder, image):
