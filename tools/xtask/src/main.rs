@@ -8,7 +8,8 @@
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
-//!                    with `--onnx` the node cases of the package onnx, which it fetches, through our operators;
+//!                    with `--onnx` the node cases of the package onnx, which it fetches, through our operators, and ONNX Runtime's
+//!                    provider for CANN on our devices;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without
 //! mpi [--mpich]      installs OpenMPI, with `--mpich` MPICH as well, builds the plug-in for each MPI of this machine, and tests ranks over it
@@ -67,7 +68,8 @@ usage: cargo xtask <command>
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
                      package, or the samples of the public project hicann/runtime against our library, or the sizes
                      and offsets that we assume against the vendor's headers that a user has, or the node cases of
-                     the package onnx, which it fetches from PyPI, through our operators, or the scene
+                     the package onnx, which it fetches from PyPI, through our operators, and ONNX Runtime's provider
+                     for CANN on our devices (`--only cases|networks|modes|pipeline|files|refusal|speed` for a part), or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path, and with `--dates COUNT` the programs
                      of so many dates of its history, newest first

@@ -52,6 +52,8 @@ struct Environment {
     options: &'static [&'static str],
     /// What it gets from PyPI.
     from_pypi: &'static [&'static str],
+    /// What it gets without the packages that these ask for.
+    alone: &'static [&'static str],
 }
 
 /// With nothing of the machine's.
@@ -60,6 +62,7 @@ const FRESH: Environment = Environment {
     interpreter: packages::PYTHON.name,
     options: &[],
     from_pypi: &FROM_PYPI,
+    alone: &[],
 };
 
 /// With the cases of ONNX.
@@ -68,6 +71,28 @@ const ONNX: Environment = Environment {
     interpreter: packages::PYTHON.name,
     options: &[],
     from_pypi: &["onnx==1.23.2", "numpy"],
+    alone: &[],
+};
+
+/// With ONNX Runtime for CANN, and with what uses it. These ask for the package with the usual ONNX Runtime, which would take the place of the other one.
+const ONNX_RUNTIME: Environment = Environment {
+    folder: "onnxruntime-venv",
+    interpreter: "python3.11",
+    options: &[],
+    from_pypi: &[
+        "onnxruntime-cann==1.24.4",
+        "numpy<2",
+        "opencv-python-headless==4.10.0.84",
+        "Pillow>=10.1",
+        "PyYAML",
+        "click",
+        "pyclipper",
+        "python-dotenv",
+        "shapely",
+        "six",
+        "tqdm",
+    ],
+    alone: &["rapidocr-onnxruntime==1.4.4", "magika==1.0.3"],
 };
 
 /// With Debian's packages, torch among them, under Debian's own interpreter.
@@ -76,12 +101,23 @@ const BESIDE_DEBIAN: Environment = Environment {
     interpreter: "/usr/bin/python3",
     options: &["--system-site-packages"],
     from_pypi: &["maturin>=1.9,<2"],
+    alone: &[],
 };
 
 /// Makes a fresh virtual environment with the package that has ONNX's cases; its interpreter.
 pub(crate) fn install_onnx(target: &Path) -> Result<PathBuf, String> {
     install_programs(&[packages::PYTHON])?;
     ONNX.packages(target)
+}
+
+/// Makes a fresh virtual environment with ONNX Runtime for CANN; its interpreter.
+pub(crate) fn install_onnxruntime(target: &Path) -> Result<PathBuf, String> {
+    ONNX_RUNTIME.packages(target).map_err(|why| {
+        format!(
+            "{why}; onnxruntime-cann needs Python 3.11 under the name {}",
+            ONNX_RUNTIME.interpreter
+        )
+    })
 }
 
 /// Builds the wheel and installs it into a fresh virtual environment; the interpreter of that.
@@ -119,6 +155,9 @@ impl Environment {
         self.make(&venv)?;
         let python = venv.join("bin/python");
         pip(&python, self.from_pypi)?;
+        if !self.alone.is_empty() {
+            pip(&python, &[&["--no-deps"], self.alone].concat())?;
+        }
         Ok(python)
     }
 
