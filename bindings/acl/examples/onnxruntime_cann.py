@@ -140,7 +140,7 @@ class Everywhere:
 PAGE = [
     "The quick brown fox jumps over the lazy dog",
     "Invoice 2026-11-30   Total: 1,284.50 EUR",
-    "A program that nobody here wrote",
+    "A program from somewhere else",
     "reads this page on a simulated device",
     "0123456789  +49 30 901820  (c) 1998",
     "Matrix, vector, tile, stream and event",
@@ -237,7 +237,7 @@ def texts():
         "dart": "import 'dart:io';\n\nclass Point {\n  final int x, y;\n  const Point(this.x, this.y);\n}\n\nvoid main(List<String> arguments) {\n  stdout.writeln(const Point(1, 2).x);\n}\n",
         "gitignore": "*.o\n*.pyc\n__pycache__/\nbuild/\n!build/keep\n.venv/\n",
         "Dockerfile": "FROM debian:12\nRUN apt-get update && apt-get install -y gcc\nCOPY . /src\nWORKDIR /src\nRUN make\nCMD [\"./example\"]\n",
-        "txt": "It was a bright cold day in April, and the clocks were striking. Nobody looked up, since the clocks of the town had never been right before.\n" * 4,
+        "txt": "It was a bright cold day in April, and the clocks were striking. Few people looked up, since the clocks of the town had never been right before.\n" * 4,
     }
 
 
@@ -344,7 +344,7 @@ def files():
     differ = [path.name for path, a, b in zip(paths, labels[CPU], labels[CANN]) if a[:2] != b[:2]]
     score = max(abs(a[2] - b[2]) for a, b in zip(labels[CPU], labels[CANN]))
     kinds = len({label[1] for label in labels[CANN]})
-    print(f"files: {len(paths)} of {kinds} types by Magika, {len(differ)} with another label than on the processor {differ or ''}, scores differ by {score:.1e}, {counted} runs on our device")
+    print(f"files: {len(paths)} of {kinds} types by Magika, {len(differ)} with another label than on the processor{''.join(f' {name}' for name in differ)}, scores differ by {score:.1e}, {counted} runs on our device")
     return len(paths) == FILES and not differ and counted > 0
 
 
@@ -395,21 +395,21 @@ def refusal():
     graph = field(1, node) + field(2, "g") + field(11, info["x"]) + field(11, rois) + field(12, out)
     model = field(1, 8) + field(7, graph) + field(8, field(2, 13))
     made = onnxruntime.InferenceSession(model, providers=[CANN])
-    # The provider forgets the message of the interface. It stands on standard error as well.
-    with tempfile.TemporaryFile() as told:
+    # The provider forgets the message of the interface. Standard error has it as well.
+    with tempfile.TemporaryFile() as captured:
         kept = os.dup(2)
-        os.dup2(told.fileno(), 2)
+        os.dup2(captured.fileno(), 2)
         try:
             made.run(None, {"x": drawn((1, 4, 8, 8)), "rois": np.zeros((2, 5), np.float32)})
         except Exception:  # noqa: BLE001: ONNX Runtime has classes of its own for each code
             pass
         else:
-            told.write(b"it was not refused")
+            captured.write(b"it was not refused")
         finally:
             os.dup2(kept, 2)
             os.close(kept)
-        told.seek(0)
-        said = [line for line in told.read().decode().splitlines() if "onnxruntime:" not in line]
+        captured.seek(0)
+        said = [line for line in captured.read().decode().splitlines() if "onnxruntime:" not in line]
     print("refusal:", *said, sep="\n  ")
     return any("node the_node (MaxRoiPool, version 13): there is no such operator here" in line for line in said)
 

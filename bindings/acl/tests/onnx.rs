@@ -24,7 +24,7 @@ fn a_framework_in_cpp_builds_and_runs_models() {
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(said, "onnx: ok\n", "{errors}");
-        // What cannot be built is told where users look as well.
+        // Standard error says what cannot be built as well.
         assert!(errors.contains("node second_of_two (Divinate"), "{errors}");
         assert!(!errors.contains("ACL-RACE"), "{errors}");
     }

@@ -29,10 +29,10 @@ def test_a_program_finds_every_library():
 
 
 def test_the_end_is_that_of_the_program(tmp_path, monkeypatch):
-    told = tmp_path / "pto"
-    told.write_text("#!/bin/sh\necho $@\nexit 7\n")
-    told.chmod(0o755)
-    monkeypatch.setenv("PTO_COMMAND", str(told))
+    command = tmp_path / "pto"
+    command.write_text("#!/bin/sh\necho $@\nexit 7\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PTO_COMMAND", str(command))
     done = acl.run(["a", "b"], device="virt", trace=tmp_path / "t.json", stdout=subprocess.PIPE, text=True)
     assert (done.returncode, done.stdout) == (7, f"acl run --device virt --trace {tmp_path}/t.json -- a b\n")
     monkeypatch.setenv("PTO_COMMAND", str(tmp_path / "none"))

@@ -24,7 +24,7 @@ use crate::output_file;
 /// The names that programs know the library by.
 const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so", "libruntime.so"];
 const FILE: &str = "libascendcl.so";
-/// The graph compiler, which stands next to the library, and the names that frameworks know it by.
+/// The graph compiler, which is next to the library, and the names that frameworks know it by.
 const COMPILER: &str = "libacl_op_compiler.so";
 const COMPILER_NAMES: &[&str] = &[COMPILER, "libfmk_onnx_parser.so"];
 /// The plug-in for simulated devices and for the emulated machine.

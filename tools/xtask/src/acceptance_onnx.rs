@@ -4,7 +4,7 @@
 //! `models/examples` writes them as files and runs all of them in one process.
 //!
 //! Then ONNX Runtime with its provider for CANN, unmodified, below `pto acl run`: real networks beside its provider for the processor, a page of text that is
-//! read, files whose types are told, an operator that there is none of, and times (`bindings/acl/examples/onnxruntime_cann.py`).
+//! read, files and their types, an operator that does not exist here, and times (`bindings/acl/examples/onnxruntime_cann.py`).
 
 use std::path::Path;
 use std::process::Command;

@@ -74,7 +74,7 @@ const ONNX: Environment = Environment {
     alone: &[],
 };
 
-/// With ONNX Runtime for CANN, and with what uses it. These ask for the package with the usual ONNX Runtime, which would take the place of the other one.
+/// With ONNX Runtime for CANN, and with what uses it. These ask for the package with the usual ONNX Runtime, which would replace the other one.
 const ONNX_RUNTIME: Environment = Environment {
     folder: "onnxruntime-venv",
     interpreter: "python3.11",

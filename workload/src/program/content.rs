@@ -128,6 +128,22 @@ impl Program {
         }
     }
 
+    /// The program with what it says of its model.
+    ///
+    /// # Errors
+    /// `Section`: an input or an output is none of the program's, or has another number of elements there.
+    pub fn with_model(mut self, model: ModelDescription) -> Result<Self, ProgramError> {
+        self.model = Some(model);
+        self.check_model()?;
+        Ok(self)
+    }
+
+    pub(super) fn check_model(&self) -> Result<(), ProgramError> {
+        let defect = self.model.as_ref().and_then(|model| model.defect(&self.tensors));
+        let refused = |what| Err(ProgramError::Section { section: "model", at: 0, what });
+        defect.map_or(Ok(()), refused)
+    }
+
     /// Makes a tensor that the program only reads a constant with these elements.
     ///
     /// # Errors
@@ -319,6 +335,12 @@ impl Program {
     #[must_use]
     pub const fn native(&self) -> Option<&NativeKernels> {
         self.native.as_ref()
+    }
+
+    /// The model that it was made of; `None`: it was made of something else.
+    #[must_use]
+    pub const fn model(&self) -> Option<&ModelDescription> {
+        self.model.as_ref()
     }
 
     /// The text that it was made of.

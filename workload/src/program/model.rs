@@ -4,7 +4,6 @@
 //! without elements, and truth values; a program file holds those as vectors, and as `u8`.
 
 use super::bytes::{Reader, Writer};
-use super::content::Program;
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
 use super::format::Kind;
@@ -74,7 +73,7 @@ impl ModelDescription {
     }
 
     /// What does not fit the program's tensors; `None`: nothing.
-    fn defect(&self, tensors: &[TensorDescription]) -> Option<String> {
+    pub(super) fn defect(&self, tensors: &[TensorDescription]) -> Option<String> {
         let defect = |role: Role, tensor: &ModelTensor| {
             let found = tensors.iter().find(|found| found.name == tensor.name)?;
             let elements = found.shape.iter().product::<u64>();
@@ -94,31 +93,6 @@ impl ModelDescription {
             })
         };
         of(Role::Input, &self.inputs).or_else(|| of(Role::Output, &self.outputs))
-    }
-}
-
-impl Program {
-    /// The program with what it says of its model.
-    ///
-    /// # Errors
-    /// `Section`: an input or an output is none of the program's, or has another number of elements there.
-    pub fn with_model(mut self, model: ModelDescription) -> Result<Self, ProgramError> {
-        self.model = Some(model);
-        self.check_model()?;
-        Ok(self)
-    }
-
-    pub(super) fn check_model(&self) -> Result<(), ProgramError> {
-        let defect = self.model.as_ref().and_then(|model| model.defect(&self.tensors));
-        let refused =
-            |what| Err(ProgramError::Section { section: Kind::Model.name(), at: 0, what });
-        defect.map_or(Ok(()), refused)
-    }
-
-    /// The model that it was made of; `None`: it was made of something else.
-    #[must_use]
-    pub const fn model(&self) -> Option<&ModelDescription> {
-        self.model.as_ref()
     }
 }
 

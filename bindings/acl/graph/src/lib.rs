@@ -1,5 +1,5 @@
 //! `libacl_op_compiler.so`, which is `libfmk_onnx_parser.so` as well: the graph compiler as frameworks in C++ call it. It has eight functions with the names of
-//! `ge::`, which stand on the functions `ptoAclGraph*` of `libascendcl.so`.
+//! `ge::`, which call the functions `ptoAclGraph*` of `libascendcl.so`.
 //!
 //! ```text
 //! a framework --ge::aclgrphBuildModel(..)--> this library --ptoAclGraphBuild(..)--> libascendcl.so --> plug-in: models, operators

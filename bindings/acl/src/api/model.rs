@@ -73,7 +73,7 @@ api! {
     }
 
     fn ptoAclModelRuns(runs: Out<u64>) {
-        runs.put("runs", models::runs())
+        runs.put("runs", model::runs())
     }
 
     fn ptoAclModelBind(model: u32, name: Text, value: f64) {

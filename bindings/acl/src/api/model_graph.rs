@@ -1,10 +1,8 @@
 //! The graph compiler, as `libfmk_onnx_parser.so` and `libacl_op_compiler.so` call it: functions of C, below those of C++ with the names of `ge::`.
 
-use std::ffi::c_void;
-
-use crate::common::argument::{Address, In, Out, Text};
+use crate::common::argument::{Address, In, Out, Text, copied_for_c};
 use crate::common::entry::api;
-use crate::common::refusal::{Answer, Refusal};
+use crate::common::refusal::Answer;
 use crate::common::table::Handle;
 use crate::device::model_graph::{self, Options};
 
@@ -16,21 +14,21 @@ api! {
     fn ptoAclGraphParse(model: In<u8>, length: usize, names: In<usize>, values: In<usize>, count: usize, graph: Out<Handle>) {
         let output = graph.required("graph")?;
         let options = options(&names, &values, count)?;
-        output.set(told(model_graph::parse(&model.list("the model", length)?, &options))?);
+        output.set(reported(model_graph::parse(&model.list("the model", length)?, &options))?);
         Ok(())
     }
 
     fn ptoAclGraphBuild(graph: Handle, names: In<usize>, values: In<usize>, count: usize, program: Out<Address>, length: Out<u64>) {
         let outputs = (program.required("program")?, length.required("length")?);
         let options = options(&names, &values, count)?;
-        let bytes = told(model_graph::build(graph, &options))?;
+        let bytes = reported(model_graph::build(graph, &options))?;
         outputs.1.set(bytes.len() as u64);
-        outputs.0.set(given_to_c(&bytes)?);
+        outputs.0.set(copied_for_c(&bytes)?);
         Ok(())
     }
 
     fn ptoAclGraphSave(path: Text, model: In<u8>, length: usize) {
-        told(model_graph::save(&path.read("outputFile")?, &model.list("the model", length)?))
+        reported(model_graph::save(&path.read("outputFile")?, &model.list("the model", length)?))
     }
 
     fn ptoAclGraphDestroy(graph: Handle) {
@@ -38,8 +36,8 @@ api! {
     }
 }
 
-/// Tells on standard error why a step failed: programs show a number, and users look for the reason.
-fn told<T>(outcome: Answer<T>) -> Answer<T> {
+/// Says on standard error why a step failed: programs show a number, and users look for the reason.
+fn reported<T>(outcome: Answer<T>) -> Answer<T> {
     outcome.inspect_err(|refusal| eprintln!("pto acl: [{}] {}", refusal.code, refusal.text))
 }
 
@@ -49,16 +47,4 @@ fn options(names: &In<usize>, values: &In<usize>, count: usize) -> Answer<Option
     let names = names.list("names", count)?.into_iter().map(text);
     let values = values.list("values", count)?.into_iter().map(text);
     names.zip(values).map(|(name, value)| Ok((name?, value?))).collect()
-}
-
-/// A copy that the caller gives back with `free`.
-fn given_to_c(bytes: &[u8]) -> Answer<Address> {
-    // SAFETY: the call has no preconditions.
-    let copy = unsafe { libc::malloc(bytes.len().max(1)) };
-    if copy.is_null() {
-        return Err(Refusal::value(format!("the host has no {} bytes for the model", bytes.len())));
-    }
-    // SAFETY: the allocation has as many bytes, and nobody else knows it.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().cast::<c_void>(), copy, bytes.len()) };
-    Ok(Address(copy))
 }

@@ -195,3 +195,15 @@ pub(crate) fn put_text(buffer: &OutPointer<u8>, room: usize, text: &str) -> Answ
     }
     Ok(())
 }
+
+/// A copy of bytes for a caller in C, who gives it to `free`.
+pub(crate) fn copied_for_c(bytes: &[u8]) -> Answer<Address> {
+    // SAFETY: the call has no preconditions.
+    let copy = unsafe { libc::malloc(bytes.len().max(1)) };
+    require(!copy.is_null(), || {
+        Refusal::value(format!("the host has no memory for {} bytes", bytes.len()))
+    })?;
+    // SAFETY: the allocation is new, and has as many bytes.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr().cast::<c_void>(), copy, bytes.len()) };
+    Ok(Address(copy))
+}

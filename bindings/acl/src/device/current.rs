@@ -9,7 +9,7 @@ use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
 use super::{
-    callbacks, defaults, fleet, graph, memory_map, model, single_operator, tile, virtual_memory,
+    callbacks, defaults, fleet, graph, memory_map, model, operator_cache, tile, virtual_memory,
 };
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
@@ -167,7 +167,7 @@ pub(crate) fn reset_device(device: i32) -> Answer {
 /// Forgets what the program has on a device that is reset.
 fn forget_all(open: &Open) {
     model::forget_all(open.index);
-    single_operator::forget_all(open.index);
+    operator_cache::forget_all(open.index);
     tile::forget_all(open.index);
     virtual_memory::forget_all(open);
     memory_map::free_all(open.index);

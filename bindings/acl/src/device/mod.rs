@@ -31,6 +31,7 @@ pub(crate) mod models;
 pub(crate) mod notify;
 pub(crate) mod open;
 pub(crate) mod operator_attributes;
+pub(crate) mod operator_cache;
 pub(crate) mod parameters;
 pub(crate) mod peer;
 pub(crate) mod profile;

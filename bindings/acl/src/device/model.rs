@@ -4,7 +4,7 @@
 //! output. Constants and temporaries are the model's own.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pto_host::stitch::{PlacedProgram, PlacedRun};
@@ -14,9 +14,9 @@ pub(crate) use pto_host::workloads::program::Program;
 use pto_host::workloads::program::{Role, TensorDescription};
 
 use super::lane::{Engine, Lane, NO_STREAM};
+use super::memory_map;
 use super::model_memory::{OwnMemory, Side, StatusReport, side_of};
 use super::open::{Open, gm};
-use super::{memory_map, models};
 use crate::common::codes;
 use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Answer, Refusal, require};
@@ -45,9 +45,22 @@ pub(crate) struct Extent {
 
 static MODELS: Mutex<BTreeMap<u32, Arc<LoadedModel>>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU32 = AtomicU32::new(1);
+/// Runs that have ended without a failure.
+static ENDED: AtomicU64 = AtomicU64::new(0);
 
 fn loaded() -> MutexGuard<'static, BTreeMap<u32, Arc<LoadedModel>>> {
     MODELS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn count_run() {
+    // Relaxed: the number alone is asked for.
+    ENDED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many runs of models, and of single operators, have ended without a failure on the devices of this process.
+pub(crate) fn runs() -> u64 {
+    // Relaxed: as above.
+    ENDED.load(Ordering::Relaxed)
 }
 
 /// Reads a program; `name` is what messages call it.
@@ -80,7 +93,7 @@ const fn is_written(role: Role) -> bool {
 
 /// Loads a model onto a device; its number is returned.
 pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
-    let model = place(open, program)?;
+    let model = put(open, program)?;
     // The number comes from one counter, so it is unique.
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     loaded().insert(id, model);
@@ -88,7 +101,7 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
 }
 
 /// Puts a program into the memory of a device.
-pub(super) fn place(open: &Arc<Open>, program: Program) -> Answer<Arc<LoadedModel>> {
+pub(super) fn put(open: &Arc<Open>, program: Program) -> Answer<Arc<LoadedModel>> {
     if let Some(array) = program.arrays().first() {
         let text = format!(
             "the model {} needs the array {array} of an axis, which no data set can have; run it with `pto program run`",
@@ -235,7 +248,7 @@ impl LoadedModel {
         lane.call(move || {
             run.check()?;
             status.map_or(Ok(()), StatusReport::check)?;
-            models::count_run();
+            count_run();
             Ok(())
         })
     }
@@ -255,7 +268,7 @@ impl LoadedModel {
             run.check()?;
             ended?;
             status.map_or(Ok(()), StatusReport::check)?;
-            models::count_run();
+            count_run();
             return Ok(());
         }
         ended

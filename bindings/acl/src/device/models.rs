@@ -3,7 +3,6 @@
 //! Why it is so: `docs/decisions/cann-behaviour.md`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use pto_host::workloads::program::Program;
 
@@ -31,21 +30,6 @@ pub(crate) fn from_memory(bytes: &[u8]) -> Answer<Program> {
 /// Loads a program onto the device of the current context.
 pub(crate) fn load(program: Program) -> Answer<u32> {
     model::load(&current::context()?.open, program)
-}
-
-/// How many runs of models, and of single operators, have ended without a failure on the devices of this process.
-static ENDED: AtomicU64 = AtomicU64::new(0);
-
-/// A run has ended without a failure.
-pub(super) fn count_run() {
-    // Relaxed: the number alone is asked for.
-    ENDED.fetch_add(1, Ordering::Relaxed);
-}
-
-/// How many have.
-pub(crate) fn runs() -> u64 {
-    // Relaxed: as above.
-    ENDED.load(Ordering::Relaxed)
 }
 
 /// Runs a model on buffers, and waits for the end.

@@ -1,27 +1,19 @@
 //! Single operators of a program: each becomes a model with one operator, which is built once for its types, extents and attributes, and runs in a stream.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_models::{Given, Model};
 use pto_operators::TensorType;
 
-use super::model::{Extent, LoadedModel, place};
+use super::model::{Extent, put};
 use super::model_graph::lowered;
 use super::operator_attributes::OperatorAttributes;
 use super::stream::Stream;
 use super::tensor_desc::{NO_TYPE, TensorDesc};
-use super::{cann_operator, data_type, memory_map, models};
+use super::{cann_operator, data_type, memory_map, models, operator_cache};
 use crate::common::codes;
 use crate::common::notes::look;
 use crate::common::refusal::{Answer, Refusal};
-
-/// Operators that are kept built, at most.
-const MOST_KEPT: usize = 512;
-
-/// What is built, by the device and everything that the build depends on.
-static BUILT: Mutex<BTreeMap<(i32, String), Arc<LoadedModel>>> = Mutex::new(BTreeMap::new());
 
 /// A tensor of a call: what it is, and where.
 pub(crate) type Operand = (TensorDesc, Extent);
@@ -43,8 +35,7 @@ pub(crate) fn submit(
         outputs.iter().map(|(description, _)| description.clone()).collect();
     let open = &stream.context.open;
     let key = (open.index, key(operator, &described, &wanted, attributes));
-    let kept = BUILT.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-    let model = match kept {
+    let model = match operator_cache::find(&key) {
         Some(model) => model,
         None => {
             let proto = cann_operator::model(operator, &described, &wanted, attributes)?;
@@ -54,13 +45,8 @@ pub(crate) fn submit(
             for (number, ((_, found), wanted)) in lowered.outputs.iter().zip(&wanted).enumerate() {
                 check_output(operator, number, found, wanted)?;
             }
-            let model = place(open, lowered.program)?;
-            let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-            if built.len() >= MOST_KEPT {
-                // Runs that were submitted keep theirs.
-                built.clear();
-            }
-            built.insert(key, Arc::clone(&model));
+            let model = put(open, lowered.program)?;
+            operator_cache::keep(key, &model);
             model
         }
     };
@@ -70,12 +56,6 @@ pub(crate) fn submit(
     let passed: Vec<Extent> = inputs.iter().filter(is_passed).map(|(_, extent)| *extent).collect();
     let outputs: Vec<Extent> = outputs.iter().map(|(_, extent)| *extent).collect();
     models::submit(stream, model, &passed, &outputs)
-}
-
-/// Forgets what was built for a device that is reset.
-pub(super) fn forget_all(device: i32) {
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    built.retain(|(of, _), _| *of != device);
 }
 
 /// A number in memory of the host is read here, as a constant: programs pass factors so.

@@ -54,6 +54,7 @@ const ASSEMBLY_PLACES: &[&str] = &[
     "linker/",
     // A jump that knows neither the arguments nor the result of a function cannot be written in Rust.
     "bindings/acl/entry/src/entries.rs",
+    "bindings/acl/graph/src/lib.rs",
 ];
 /// The layers of the CANN interface, and what none of their files may name. The entry points know no device and no object of a handle; the common library knows neither
 /// the devices nor the functions above it; the functions of the interface check arguments and keep errors, so that they hold nothing, submit no
