@@ -36,7 +36,7 @@ pub use element::{Boolean, Element};
 pub use error::{Argument, OperatorError};
 pub use graph::{Node, OperatorGraph, Value, ValueId};
 pub use infer::{Input, broadcast};
-pub use kernel::{OperatorKernel, Reach, STATUS, WorkSplit, kernels};
+pub use kernel::{OperatorKernel, PreparedOperator, Reach, STATUS, WorkSplit, kernels};
 pub use lower::{LowerError, LowerOptions, Lowered, Status};
 pub use operator::{
     Activation, AspectPolicy, Binary, Coordinates, DepthOrder, Epilogue, Function, Interpolation,

@@ -58,6 +58,33 @@ aclError ptoAclGraphSave(const char *outputFile, const void *model, size_t lengt
 
 /* Forgets a graph. */
 aclError ptoAclGraphDestroy(uint64_t graph);
+/* Bytes of memory of the device that an operator uses. */
+typedef struct {
+    const void *address;
+    size_t bytes;
+    uint32_t writes; /* 0: it reads them */
+} ptoAclOperand;
+
+/* An operator: a kernel with its words, and the memory that it uses. */
+typedef struct {
+    aclrtFuncHandle function;
+    uint32_t blocks;
+    const uint64_t *words;
+    size_t wordCount;
+    const ptoAclOperand *operands;
+    size_t operandCount;
+    /* Called in the stream's turn behind the kernel: 0, or the code with which the command fails, and why. It may be null. */
+    aclError (*outcome)(void *context, char *text, size_t room);
+    /* Called once nothing uses the context any more. It may be null. */
+    void (*release)(void *context);
+    void *context;
+} ptoAclOperator;
+
+/* Launches an operator. Memory that is not live memory of the stream's device is refused. The context is released in every case. */
+aclError ptoAclLaunchOperator(const ptoAclOperator *launch, aclrtStream stream);
+
+/* Keeps an error of a library that stands on this one, so that aclGetRecentErrMsg has it. Returns the code. */
+aclError ptoAclReport(const char *call, aclError code, const char *text);
 
 #ifdef __cplusplus
 }

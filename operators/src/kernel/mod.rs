@@ -23,7 +23,7 @@ mod task;
 mod work;
 
 pub(crate) use task::{DESCRIPTIONS, Description, HEAD, kernel_name};
-pub use task::{OperatorKernel, STATUS, kernels};
+pub use task::{OperatorKernel, PreparedOperator, STATUS, kernels};
 pub(crate) use work::work;
 pub use work::{Reach, WorkSplit};
 

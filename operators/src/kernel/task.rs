@@ -18,7 +18,7 @@ use pto_workload::program::{GraphArgument, GraphTask, Program, ProgramBody, Role
 use super::compute;
 use super::failure::Failure;
 use super::memory::{In, Out};
-use super::work::work;
+use super::work::{WorkSplit, work};
 use crate::error::{Argument, OperatorError};
 use crate::infer::Input;
 use crate::operator::Operator;
@@ -242,32 +242,8 @@ unsafe extern "C" fn run_task(args: *const u64) {
         let all = description.inputs.len() + description.outputs.len();
         // SAFETY: the caller promises a word for each tensor behind the head.
         let tensors = unsafe { std::slice::from_raw_parts(args.wrapping_add(HEAD), all) };
-        let (ins, outs) = tensors.split_at(description.inputs.len());
-        let inputs: Vec<Option<In<'_>>> = description
-            .inputs
-            .iter()
-            .zip(ins)
-            .map(|(ty, address)| {
-                ty.as_ref().map(|ty| {
-                    let bytes = match ty.bytes() {
-                        0 => bytemuck::cast_slice::<u64, u8>(&[]),
-                        // SAFETY: the caller promises the tensor, which nobody writes meanwhile.
-                        bytes => unsafe {
-                            std::slice::from_raw_parts(pointer::<u8>(*address).cast_const(), bytes)
-                        },
-                    };
-                    In { ty, bytes }
-                })
-            })
-            .collect();
-        let mut outputs: Vec<Out<'_>> = description
-            .outputs
-            .iter()
-            .zip(outs)
-            // SAFETY: the caller promises the tensor; tasks of one operator have different units, which write different elements.
-            .map(|(ty, address)| unsafe { Out::shared(ty, pointer::<u8>(*address), ty.bytes()) })
-            .collect();
-        compute(&description.operator, &inputs, &mut outputs, units)
+        // SAFETY: the caller promises the tensors, and that nobody writes what the task reads meanwhile.
+        unsafe { compute_at(&description, tensors, units) }
     }));
     let (index, extent) = match done {
         Ok(Ok(())) => return,
@@ -277,6 +253,97 @@ unsafe extern "C" fn run_task(args: *const u64) {
     if status != 0 {
         // SAFETY: the caller promises the status.
         unsafe { tell(pointer::<u64>(status), [node, index, extent]) }
+    }
+}
+
+/// Runs units of what a description says on tensors at these addresses: those of the inputs, then those of the outputs.
+///
+/// # Safety
+/// There are as many addresses as tensors, each of a dense tensor of its type, aligned for its elements. Nobody writes what the units read meanwhile, and nobody else
+/// touches what they write.
+unsafe fn compute_at(
+    description: &Description,
+    addresses: &[u64],
+    units: (usize, usize),
+) -> Result<(), Failure> {
+    let (ins, outs) = addresses.split_at(description.inputs.len());
+    let inputs: Vec<Option<In<'_>>> = description
+        .inputs
+        .iter()
+        .zip(ins)
+        .map(|(ty, address)| {
+            ty.as_ref().map(|ty| {
+                let bytes = match ty.bytes() {
+                    0 => bytemuck::cast_slice::<u64, u8>(&[]),
+                    // SAFETY: the caller promises the tensor, which nobody writes meanwhile.
+                    bytes => unsafe {
+                        std::slice::from_raw_parts(pointer::<u8>(*address).cast_const(), bytes)
+                    },
+                };
+                In { ty, bytes }
+            })
+        })
+        .collect();
+    let mut outputs: Vec<Out<'_>> = description
+        .outputs
+        .iter()
+        .zip(outs)
+        // SAFETY: the caller promises the tensor; tasks of one operator have different units, which write different elements.
+        .map(|(ty, address)| unsafe { Out::shared(ty, pointer::<u8>(*address), ty.bytes()) })
+        .collect();
+    compute(&description.operator, &inputs, &mut outputs, units)
+}
+
+/// An operator on tensors of known types, for callers that have the tensors in memory of their own.
+#[derive(Clone, Debug)]
+pub struct PreparedOperator {
+    description: Description,
+    work: WorkSplit,
+}
+
+impl PreparedOperator {
+    /// Checks the operator on these types. Outputs are all that it gives, or the first ones.
+    ///
+    /// # Errors
+    /// Those of [`Operator::infer`]; the outputs are not of the types that it gives.
+    pub fn new(
+        operator: Operator,
+        inputs: Vec<Option<TensorType>>,
+        outputs: Vec<TensorType>,
+    ) -> Result<Self, OperatorError> {
+        let given: Vec<_> = inputs.iter().map(Option::as_ref).collect();
+        let work = operator.work(&given, &outputs)?;
+        Ok(Self { description: Description { operator, inputs, outputs }, work })
+    }
+
+    /// How it is split into units.
+    #[must_use]
+    pub const fn work(&self) -> &WorkSplit {
+        &self.work
+    }
+
+    /// Runs units (first, count).
+    ///
+    /// # Errors
+    /// An index that stands in memory stands for no element.
+    ///
+    /// # Panics
+    /// There are not as many addresses as tensors, or not as many units.
+    ///
+    /// # Safety
+    /// `addresses` are those of the inputs (any number where one is not given) and of the outputs, each of a dense tensor of its type, aligned for its elements.
+    /// Nobody writes what the units read meanwhile, and nobody else touches what they write ([`WorkSplit`]).
+    pub unsafe fn run(
+        &self,
+        addresses: &[u64],
+        units: (usize, usize),
+    ) -> Result<(), OperatorError> {
+        let Description { inputs, outputs, operator } = &self.description;
+        assert_eq!(addresses.len(), inputs.len() + outputs.len(), "an address for each tensor");
+        assert!(units.0.saturating_add(units.1) <= self.work.units, "units {units:?}");
+        // SAFETY: the caller promises it.
+        unsafe { compute_at(&self.description, addresses, units) }
+            .map_err(|failure| failure.into_error(operator))
     }
 }
 

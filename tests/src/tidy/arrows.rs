@@ -52,6 +52,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-image-build~",
         ],
     ),
+    (
+        "pto-acl-nn",
+        &["pto-abi", "pto-acl-interface", "pto-operators", "pto-acl~", "pto-acl-entry~"],
+    ),
     ("pto-mpi", &["pto-abi", "pto-host"]),
     ("pto-field", &["pto-aicore-kernels", "pto-host", "pto-native", "pto-image-build~"]),
     (

@@ -27,6 +27,16 @@ const FILE: &str = "libascendcl.so";
 /// The graph compiler, which is next to the library, and the names that frameworks know it by.
 const COMPILER: &str = "libacl_op_compiler.so";
 const COMPILER_NAMES: &[&str] = &[COMPILER, "libfmk_onnx_parser.so"];
+/// The names that programs know the library of operators by, which lies next to the library.
+const OPERATOR_NAMES: &[&str] = &[
+    "libopapi.so",
+    "libopapi_nn.so",
+    "libopapi_math.so",
+    "libnnopbase.so",
+    "libgraph.so",
+    "libop_common.so",
+];
+const OPERATOR_FILE: &str = "libopapi.so";
 /// The plug-in for simulated devices and for the emulated machine.
 const PLUGIN: &str = "libpto_acl.so";
 /// The seed of virtual time, for the library.
@@ -266,6 +276,10 @@ fn links(library: &Path, device: Option<DeviceChoice>) -> Result<TempDir, Failur
         for name in COMPILER_NAMES {
             symlink(&compiler, folder.path().join(name)).map_err(refused)?;
         }
+    }
+    let operators = library.with_file_name(OPERATOR_FILE);
+    for name in OPERATOR_NAMES.iter().filter(|_| operators.is_file()) {
+        symlink(&operators, folder.path().join(name)).map_err(refused)?;
     }
     Ok(folder)
 }

@@ -18,6 +18,8 @@ const OWN: &[&str] = &[
     "ptoAclLaunchException",
     "ptoAclModelBind",
     "ptoAclModelRuns",
+    "ptoAclLaunchOperator",
+    "ptoAclReport",
 ];
 
 /// Functions `rt*` of `libruntime.so` that the library has in addition to those of the table.

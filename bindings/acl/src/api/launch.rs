@@ -197,12 +197,12 @@ pub(super) fn checked(function: Handle) -> Answer<Arc<KernelFunction>> {
 
 /// The function of a handle.
 #[inline]
-fn looked_up(function: Handle) -> Answer<&'static Arc<KernelFunction>> {
+pub(super) fn looked_up(function: Handle) -> Answer<&'static Arc<KernelFunction>> {
     require(function != 0, || Refusal::argument("function is null; pass a kernel function"))?;
     FUNCTIONS.look(function)
 }
 
-fn check_blocks(blocks: u32) -> Answer {
+pub(super) fn check_blocks(blocks: u32) -> Answer {
     require(blocks > 0, || Refusal::argument("the number of blocks is 0; launch one at least"))
 }
 

@@ -22,6 +22,7 @@ mod model;
 mod model_description;
 mod model_graph;
 mod notify;
+mod operator;
 mod peer;
 mod profile;
 mod ranges;

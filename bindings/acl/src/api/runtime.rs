@@ -21,6 +21,14 @@ extern "C" fn ptoAclPlugin() -> u32 {
 // SAFETY: no other function of the plug-in has the name.
 #[unsafe(no_mangle)]
 extern "C" fn ptoAclRefused(call: *const c_char, code: i32, text: *const c_char) -> i32 {
+    report(call, code, text)
+}
+
+/// Another library of ours refuses a call of its own.
+pub(super) fn report(call: *const c_char, code: i32, text: *const c_char) -> i32 {
+    if call.is_null() {
+        return code;
+    }
     // SAFETY: the library passes a name of its table, which stays as long as the process.
     let call = unsafe { CStr::from_ptr::<'static>(call) }.to_str().unwrap_or_default();
     entry::refused_above(call, &Refusal::new(code, super::values::said(text)))

@@ -32,6 +32,7 @@ pub(crate) mod notify;
 pub(crate) mod open;
 pub(crate) mod operator_attributes;
 pub(crate) mod operator_cache;
+pub(crate) mod operator;
 pub(crate) mod parameters;
 pub(crate) mod peer;
 pub(crate) mod profile;

@@ -1,0 +1,307 @@
+//! A compiled call: what cores run for an operator on tensors of these types and extents.
+//!
+//! ```text
+//! words of a launch: plan | outcome, or 0 | address of each tensor .. | block context, where there are several blocks
+//! ```
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use pto_abi::block::BlockContext;
+use pto_operators::{Operator, PreparedOperator, Tensor};
+
+use crate::element::ElementType;
+use crate::value::{self, Value, View};
+
+/// Elements that an operator in place computes at a time.
+const CHUNK: usize = 16_384;
+/// Words in front of the addresses.
+pub(crate) const HEAD: usize = 2;
+/// About how long a block takes at least, in ns.
+const GRAIN_NS: f64 = 20_000.0;
+/// Blocks, at most: the cores of a device.
+const MOST_BLOCKS: usize = 24;
+
+/// A compiled call.
+pub(crate) struct Plan {
+    /// The tensors, in the order of their addresses.
+    pub(crate) tensors: Vec<View>,
+    pub(crate) body: Body,
+    pub(crate) blocks: u32,
+    /// Whether a call with the same arguments takes it again.
+    pub(crate) is_shared: bool,
+    /// Whether elements of the inputs may make it fail.
+    pub(crate) can_fail: bool,
+}
+
+/// What a kernel does.
+pub(crate) enum Body {
+    /// Nothing: there are no elements.
+    Nothing,
+    /// One operator on the tensors as they are: inputs, constants, outputs.
+    Direct { operator: PreparedOperator, operands: Vec<Operand> },
+    /// An elementwise operator whose output is one of its inputs: by chunks, each computed beside the tensors.
+    InPlace { operator: PreparedOperator, operands: Vec<Operand>, elements: usize },
+    /// A list of steps on copies of the tensors.
+    Steps { steps: Vec<Step>, sources: Vec<Source>, outputs: Vec<(usize, usize)> },
+}
+
+/// An operand of a direct operator.
+pub(crate) enum Operand {
+    /// The tensor with this number.
+    Tensor(usize),
+    /// A constant of the plan, in words, so that it is aligned.
+    Constant(Vec<u64>),
+}
+
+/// Where a value of a list of steps comes from.
+pub(crate) enum Source {
+    Tensor(usize),
+    Constant(Value),
+    /// Of a step.
+    Computed,
+}
+
+/// A function of our own of values: what no operator of the project is.
+pub(crate) type Function = Box<dyn Fn(&[&Value]) -> Result<Vec<Value>, String> + Send + Sync>;
+
+/// What a step does.
+pub(crate) enum Action {
+    Operator(Operator),
+    Cast(ElementType),
+    Own(Function),
+}
+
+/// A step: what it does, and the numbers of the values that it takes and gives.
+pub(crate) struct Step {
+    pub(crate) action: Action,
+    pub(crate) inputs: Vec<usize>,
+    pub(crate) outputs: Vec<usize>,
+}
+
+/// How a launch ended, where it can fail: the reason is set once.
+#[derive(Default)]
+pub(crate) struct Status(pub(crate) OnceLock<String>);
+
+/// A fault of ours in a launch that nobody asks for its outcome: the next call says it.
+pub(crate) static FAULT: OnceLock<String> = OnceLock::new();
+
+/// Into how many blocks work is split.
+pub(crate) fn blocks_of(units: usize, cost_ns: f64) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a number of blocks, which is clamped"
+    )]
+    let wanted = (units as f64 * cost_ns / GRAIN_NS) as usize;
+    u32::try_from(wanted.clamp(1, MOST_BLOCKS).min(units.max(1))).unwrap_or(1)
+}
+
+/// The units of a block: first, count.
+fn units_of(units: usize, context: BlockContext) -> (usize, usize) {
+    let mut size = units.div_ceil(context.blocks.max(1) as usize);
+    if size > 1024 {
+        size = size.next_multiple_of(64);
+    }
+    let first = size.saturating_mul(context.block as usize).min(units);
+    (first, size.min(units - first))
+}
+
+/// The kernel of every operator.
+///
+/// # Safety
+/// `args` are the words at the head of this file: the plan and the status live, and each address is that of live memory of the view.
+pub(crate) unsafe extern "C" fn run(args: *const u64) {
+    let word = |at: usize| {
+        let word = args.wrapping_add(at);
+        // SAFETY: the caller promises the words.
+        unsafe { word.read() }
+    };
+    let address = |at: usize| usize::try_from(word(at)).unwrap_or(0);
+    let plan = std::ptr::with_exposed_provenance::<Plan>(address(0));
+    // SAFETY: the caller promises the plan.
+    let plan = unsafe { &*plan };
+    let status = std::ptr::with_exposed_provenance::<Status>(address(1));
+    // SAFETY: null, or the caller promises the status.
+    let status = unsafe { status.as_ref() };
+    let addresses: Vec<u64> = (0..plan.tensors.len()).map(|at| word(HEAD + at)).collect();
+    let context = if plan.blocks > 1 {
+        BlockContext::of(word(HEAD + plan.tensors.len()))
+    } else {
+        BlockContext::ONLY
+    };
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller promises the memory.
+        unsafe { plan.compute(&addresses, context) }
+    }));
+    let why = match done {
+        Ok(Ok(())) => return,
+        Ok(Err(why)) => why,
+        Err(_) => "the library panicked; standard error has the location: report it".to_owned(),
+    };
+    match status {
+        Some(status) => drop(status.0.set(why)),
+        None => {
+            eprintln!("pto aclnn: an operator failed: {why}");
+            drop(FAULT.set(why));
+        }
+    }
+}
+
+impl Plan {
+    /// Computes a block.
+    ///
+    /// # Safety
+    /// Each address is that of live memory of the view; outputs are written by nobody else meanwhile, and inputs by nobody but this plan.
+    unsafe fn compute(&self, addresses: &[u64], context: BlockContext) -> Result<(), String> {
+        match &self.body {
+            Body::Nothing => Ok(()),
+            Body::Direct { operator, operands } => {
+                let units = units_of(operator.work().units, context);
+                let at: Vec<u64> = operands
+                    .iter()
+                    .map(|operand| match operand {
+                        Operand::Tensor(number) => addresses[*number],
+                        Operand::Constant(words) => words.as_ptr().expose_provenance() as u64,
+                    })
+                    .collect();
+                // SAFETY: the caller promises the memory; the plan is direct only where outputs overlap no input, and blocks have different units.
+                unsafe { operator.run(&at, units) }.map_err(|error| error.to_string())
+            }
+            Body::InPlace { operator, operands, elements } => {
+                // SAFETY: the caller promises the memory.
+                unsafe {
+                    self.in_place((operator, operands), addresses, units_of(*elements, context))
+                }
+            }
+            Body::Steps { steps, sources, outputs } => {
+                let mut values: Vec<Option<Value>> = sources
+                    .iter()
+                    .map(|source| match source {
+                        Source::Tensor(number) => {
+                            let at = usize::try_from(addresses[*number]).unwrap_or(0);
+                            // SAFETY: the caller promises the memory.
+                            Some(unsafe { self.tensors[*number].read(at) })
+                        }
+                        Source::Constant(value) => Some(value.clone()),
+                        Source::Computed => None,
+                    })
+                    .collect();
+                for step in steps {
+                    let results = {
+                        let given: Option<Vec<&Value>> =
+                            step.inputs.iter().map(|at| values[*at].as_ref()).collect();
+                        step.action
+                            .apply(&given.ok_or("a step takes a value that is not there")?)?
+                    };
+                    for (at, result) in step.outputs.iter().zip(results) {
+                        values[*at] = Some(result);
+                    }
+                }
+                for (value, number) in outputs {
+                    let found = values[*value].take().ok_or("a result is not there")?;
+                    let view = &self.tensors[*number];
+                    let at = usize::try_from(addresses[*number]).unwrap_or(0);
+                    // SAFETY: the caller promises the memory.
+                    unsafe { view.write(at, &found) }?;
+                    values[*value] = Some(found);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Elements (first, count) of an operator in place.
+    ///
+    /// # Safety
+    /// As for `compute`; operands are dense and have as many elements as the output, or one.
+    unsafe fn in_place(
+        &self,
+        (operator, operands): (&PreparedOperator, &[Operand]),
+        addresses: &[u64],
+        (first, count): (usize, usize),
+    ) -> Result<(), String> {
+        let chunk = operator.work().units;
+        let mut buffers: Vec<Vec<u64>> = operands
+            .iter()
+            .map(|operand| match operand {
+                Operand::Tensor(number) => {
+                    vec![0; (chunk * self.tensors[*number].element.bytes()).div_ceil(8)]
+                }
+                Operand::Constant(words) => words.clone(),
+            })
+            .collect();
+        let at: Vec<u64> =
+            buffers.iter_mut().map(|words| words.as_mut_ptr().expose_provenance() as u64).collect();
+        let output = operands.len() - 1;
+        let mut done = 0;
+        while done < count {
+            let length = chunk.min(count - done);
+            let part = |number: usize| {
+                let view = &self.tensors[number];
+                let size = view.element.bytes();
+                let is_one = view.elements() == 1;
+                let from = usize::try_from(addresses[number]).unwrap_or(0);
+                let start = if is_one { 0 } else { (first + done) * size };
+                (from + start, size * if is_one { 1 } else { length })
+            };
+            for (operand, own) in operands[..output].iter().zip(&at) {
+                if let Operand::Tensor(number) = operand {
+                    let (from, bytes) = part(*number);
+                    // SAFETY: the caller promises the memory; the buffer is our own and large enough.
+                    unsafe { copy(from, *own, bytes) };
+                }
+            }
+            // SAFETY: the buffers are tensors of the chunk.
+            unsafe { operator.run(&at, (0, length)) }.map_err(|error| error.to_string())?;
+            if let Operand::Tensor(number) = &operands[output] {
+                let (to, bytes) = part(*number);
+                // SAFETY: as above.
+                unsafe { copy(usize::try_from(at[output]).unwrap_or(0), to as u64, bytes) };
+            }
+            done += length;
+        }
+        Ok(())
+    }
+}
+
+/// Copies bytes.
+///
+/// # Safety
+/// Both ranges are live memory, and do not overlap.
+unsafe fn copy(from: usize, to: u64, bytes: usize) {
+    let from = std::ptr::with_exposed_provenance::<u8>(from);
+    let to = std::ptr::with_exposed_provenance_mut::<u8>(usize::try_from(to).unwrap_or(0));
+    // SAFETY: the caller promises it.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+}
+
+/// Elements of a chunk of an operator in place.
+pub(crate) fn chunk(elements: usize) -> usize {
+    elements.min(CHUNK)
+}
+
+impl Action {
+    fn apply(&self, inputs: &[&Value]) -> Result<Vec<Value>, String> {
+        match self {
+            Self::Operator(operator) => value::apply(operator, inputs),
+            Self::Cast(element) => Ok(vec![inputs[0].cast(*element)]),
+            Self::Own(function) => function(inputs),
+        }
+    }
+}
+
+impl Operand {
+    /// A constant.
+    pub(crate) fn constant(tensor: &Tensor) -> Self {
+        let bytes = tensor.bytes();
+        let mut words = vec![0_u64; bytes.len().div_ceil(8).max(1)];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_ne_bytes(whole);
+        }
+        Self::Constant(words)
+    }
+}
