@@ -95,6 +95,23 @@ const ONNX_RUNTIME: Environment = Environment {
     alone: &["rapidocr-onnxruntime==1.4.4", "magika==1.0.3"],
 };
 
+/// For CuPy on Ascend, whose wheel is for CPython 3.11.
+const CUPY: Environment = Environment {
+    folder: "cupy-venv",
+    interpreter: "python3.11",
+    options: &[],
+    from_pypi: &[
+        "numpy>=2,<2.4",
+        "fastrlock",
+        "pytest",
+        "pytest-timeout",
+        "setuptools<81",
+        "wheel",
+        "cython",
+    ],
+    alone: &[],
+};
+
 /// With Debian's packages, torch among them, under Debian's own interpreter.
 const BESIDE_DEBIAN: Environment = Environment {
     folder: "python-venv-debian",
@@ -118,6 +135,11 @@ pub(crate) fn install_onnxruntime(target: &Path) -> Result<PathBuf, String> {
             ONNX_RUNTIME.interpreter
         )
     })
+}
+
+/// Makes a fresh virtual environment for CuPy on Ascend; its interpreter.
+pub(crate) fn install_cupy(target: &Path) -> Result<PathBuf, String> {
+    CUPY.packages(target)
 }
 
 /// Builds the wheel and installs it into a fresh virtual environment; the interpreter of that.

@@ -71,10 +71,13 @@ pub(crate) enum Alias {
     Partial,
 }
 
+/// An output by its name; `None`: it is left out.
+pub(crate) type Output = (&'static str, Option<TensorRef>);
+
 /// A call: its arguments and its outputs.
 pub(crate) struct Call {
     args: Vec<(&'static str, Arg)>,
-    outs: Vec<(&'static str, Option<TensorRef>)>,
+    outs: Vec<Output>,
     pub(crate) alias: Alias,
 }
 
@@ -463,9 +466,20 @@ impl Call {
 /// What a first call is given.
 pub(crate) struct Gathered {
     pub(crate) args: Vec<(&'static str, Arg)>,
-    pub(crate) outs: Vec<(&'static str, Option<TensorRef>)>,
+    pub(crate) outs: Vec<Output>,
     /// How many tensors there are.
     pub(crate) tensors: usize,
+}
+
+/// The first argument as the output, for an operator in place.
+pub(crate) fn first_as_output(args: &[(&'static str, Arg)], tensors: &mut usize) -> Vec<Output> {
+    let Some((name, Arg::Tensor(first))) = args.first() else { return Vec::new() };
+    let mut own = first.clone();
+    if let Some(own) = &mut own {
+        own.index = *tensors;
+        *tensors += 1;
+    }
+    vec![(*name, own)]
 }
 
 /// The first call of an operator.
@@ -530,9 +544,12 @@ fn guarded<R>(act: impl FnOnce() -> Checked<R>) -> Checked<R> {
     })
 }
 
+/// Plans by the words of their calls.
+type Plans = RwLock<HashMap<Box<[u64]>, Arc<Plan>>>;
+
 /// The plan of a call, and whether it is kept.
 fn found_plan(row: &'static Row, call: &Call) -> Checked<(Arc<Plan>, bool)> {
-    static PLANS: OnceLock<RwLock<HashMap<Box<[u64]>, Arc<Plan>>>> = OnceLock::new();
+    static PLANS: OnceLock<Plans> = OnceLock::new();
     let plans = PLANS.get_or_init(RwLock::default);
     let key = call.key(row);
     if let Some(plan) = plans.read().unwrap_or_else(PoisonError::into_inner).get(key.as_slice()) {

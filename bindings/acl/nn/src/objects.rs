@@ -305,9 +305,10 @@ unsafe extern "C" fn aclCreateScalar(value: *const u8, number: i32) -> usize {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclCreateIntArray(values: *const i64, count: u64) -> usize {
-    // SAFETY: the caller vouches for the elements.
     made(c"aclCreateIntArray", || {
-        Ok(INTEGERS.open(unsafe { list("value", values, count, MOST_ELEMENTS) }?))
+        // SAFETY: the caller vouches for the elements.
+        let found = unsafe { list("value", values, count, MOST_ELEMENTS) }?;
+        Ok(INTEGERS.open(found))
     })
 }
 

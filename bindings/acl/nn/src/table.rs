@@ -14,7 +14,8 @@ use pto_operators::Binary as Bi;
 use pto_operators::{Reduction, Unary};
 
 use crate::call::{
-    B, C, D, F, Gathered, I, L, N, Parameter, Row, S, T, W, X, prepare, run, tensor,
+    B, C, D, F, Gathered, I, L, N, Output, Parameter, Row, S, T, W, X, first_as_output, prepare,
+    run, tensor,
 };
 use crate::rules::elementwise::{self as e, Form};
 use crate::rules::{index, linear, random, reduce, search, shape};
@@ -45,18 +46,8 @@ macro_rules! functions {
                         // SAFETY: as above.
                         $((named(stringify!($late)), unsafe { $late.arg(named(stringify!($late)), count) }?),)*
                     ];
-                    #[allow(unused_mut, reason = "an operator in place has no outputs of its own")]
-                    let mut outs = vec![$((named(stringify!($out)), tensor(named(stringify!($out)), $out.0, count)?)),*];
-                    if $is_in_place {
-                        let (name, first) = &args[0];
-                        let crate::call::Arg::Tensor(first) = first else { unreachable!("the first argument is a tensor") };
-                        let mut own = first.clone();
-                        if let Some(own) = &mut own {
-                            own.index = *count;
-                            *count += 1;
-                        }
-                        outs.push((*name, own));
-                    }
+                    let own: Vec<Output> = vec![$((named(stringify!($out)), tensor(named(stringify!($out)), $out.0, count)?)),*];
+                    let outs = if $is_in_place { first_as_output(&args, count) } else { own };
                     Ok(Gathered { args, outs, tensors })
                 };
                 // SAFETY: the caller vouches for the pointers.

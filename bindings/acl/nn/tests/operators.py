@@ -295,6 +295,8 @@ with np.errstate(all="ignore"):
     case("Add", [z2, z2[0], one], z2 + z2[0])
     case("Mul", [z2, z2[0]], z2 * z2[0])
     case("Div", [z2, z2[0]], z2 / z2[0])
+    case("Add", [a > 0, b > 0, Scalar(True, np.bool_)], ((a > 0) | (b > 0)).astype(np.float32))
+    case("Mul", [a > 0, b > 0], (a > 0) & (b > 0))
     case("Adds", [a, Scalar(2.0), one], a + np.float32(2))
     case("Subs", [a, Scalar(2.0), one], a - np.float32(2))
     case("Rsubs", [a, Scalar(2.0), one], np.float32(2) - a)

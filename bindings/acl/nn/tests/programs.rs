@@ -3,10 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-// They are linked for their files: the library of entry points, and its plug-in.
-use ascendcl as _;
-use pto_acl as _;
-
 #[path = "../../tests/support/commands.rs"]
 mod commands;
 #[path = "../../tests/support/mod.rs"]

@@ -15,6 +15,7 @@ use super::limits;
 use super::memory_map;
 use super::open::Open;
 use super::profile;
+use super::settings::settings;
 use super::struck::{self, Stuck};
 use crate::common::codes;
 use crate::common::faults;
@@ -164,6 +165,22 @@ impl Lane {
     /// Does a command, unless a fault that a user asks for strikes it.
     #[inline]
     pub(crate) fn perform(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
+        if settings().is_blocking && engine != Engine::Stream {
+            self.perform_now(engine, work)
+        } else {
+            self.perform_later(engine, work)
+        }
+    }
+
+    /// Does a command, and waits until it is over.
+    #[cold]
+    fn perform_now(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
+        self.perform_later(engine, work)?;
+        self.synchronize(None)
+    }
+
+    #[inline]
+    fn perform_later(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
         let is_asked_for = watch::has(Watcher::Environment);
         let strike = is_asked_for.then(|| faults::strike(engine == Engine::Cores)).flatten();
         match strike {

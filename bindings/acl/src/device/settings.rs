@@ -15,6 +15,9 @@ const KERNEL_VARIABLE: &str = "PTO_ACL_KERNEL_US";
 /// The devices that a program sees, by their numbers, as for the vendor's library.
 const VISIBLE_VARIABLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
+/// 1: a command of a stream that computes or moves bytes is over when its call returns. The vendor's frameworks know the variable.
+const BLOCKING_VARIABLE: &str = "ASCEND_LAUNCH_BLOCKING";
+
 /// The most devices of a process.
 pub(crate) const MOST_DEVICES: usize = 64;
 
@@ -40,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) seed: Option<u64>,
     /// What a kernel of the program takes in virtual time, in nanoseconds; `None`: what the simulator takes for a kernel without a model.
     pub(crate) kernel_ns: Option<u64>,
+    /// Whether the call of a kernel, an operator, a model or a copy returns when that is over.
+    pub(crate) is_blocking: bool,
 }
 
 /// The settings, read once.
@@ -68,6 +73,7 @@ pub(crate) fn settings() -> &'static Settings {
             memory: number(MEMORY_VARIABLE).unwrap_or(memory),
             seed,
             kernel_ns: kernel_us.map(|microseconds| microseconds.saturating_mul(1000)),
+            is_blocking: std::env::var(BLOCKING_VARIABLE).is_ok_and(|value| value == "1"),
         }
     })
 }

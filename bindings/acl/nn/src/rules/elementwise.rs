@@ -436,12 +436,19 @@ fn operands<'c>(call: &'c Call, form: Form) -> Checked<Operands<'c>> {
     }
 }
 
-/// A function of two numbers.
+/// A function of two numbers. Of truth values sums and products are truth values, as NumPy has them.
 pub(crate) fn arithmetic(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
     let (mut graph, [a, b], out) = operands(call, form)?;
+    let of_truths = graph.element(a) == BOOL;
     let [a, b] = [graph.numeric(a), graph.numeric(b)];
     let y = graph.binary(function, a, b)?;
+    let y = as_truth(&mut graph, y, of_truths, function);
     graph.finish(&[(y, out)])
+}
+
+fn as_truth(graph: &mut Graph<'_>, value: V, of_truths: bool, function: Binary) -> V {
+    let keeps_truth = matches!(function, Binary::Add | Binary::Mul | Binary::Max | Binary::Min);
+    if of_truths && keeps_truth { graph.cast(value, BOOL) } else { value }
 }
 
 /// a + alpha b, or a - alpha b, or b - alpha a; alpha is argument 2.
@@ -449,6 +456,7 @@ pub(crate) fn sum(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
     let is_reversed = matches!(form, Form::Reversed);
     let form = if is_reversed { Form::Scalar } else { form };
     let (mut graph, [a, b], out) = operands(call, form)?;
+    let of_truths = graph.element(a) == BOOL;
     let [a, b] = [graph.numeric(a), graph.numeric(b)];
     let (a, b) = if is_reversed { (b, a) } else { (a, b) };
     let alpha = call.scalar(2)?;
@@ -460,6 +468,7 @@ pub(crate) fn sum(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
         graph.binary(Binary::Mul, b, alpha)?
     };
     let y = graph.binary(function, a, factor)?;
+    let y = as_truth(&mut graph, y, of_truths, function);
     graph.finish(&[(y, out)])
 }
 

@@ -196,9 +196,7 @@ pub(crate) fn arange(call: &Call) -> Checked<Plan> {
     if step.parts()[0] == 0.0 {
         return Err(Rejection::invalid(call.name(2), "is 0; give another step"));
     }
-    #[expect(clippy::cast_precision_loss, reason = "a number of elements")]
     let most = (end.parts()[0] - start.parts()[0]) / step.parts()[0] + 1.0;
-    #[expect(clippy::cast_precision_loss, reason = "a number of elements")]
     if count as f64 > most.max(0.0) + 1.0 {
         return Err(Rejection::invalid(
             out.name,
