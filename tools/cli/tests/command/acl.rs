@@ -12,6 +12,7 @@ fn library(folder: &tempfile::TempDir) -> PathBuf {
     fs::write(&file, b"a library").expect("writable");
     fs::write(folder.path().join("libpto_acl.so"), b"a plug-in").expect("writable");
     fs::write(folder.path().join("libacl_op_compiler.so"), b"a compiler").expect("writable");
+    fs::write(folder.path().join("libopapi.so"), b"operators").expect("writable");
     file
 }
 
@@ -64,10 +65,11 @@ fn options_become_settings_of_the_library() {
 
 #[test]
 fn the_library_stands_in_front_under_its_names() {
-    let script = "folder=${LD_LIBRARY_PATH%%:*}; cd $folder && cat libascendcl.so libacl_rt.so libmsprofiler.so libruntime.so; \
+    let script = "folder=${LD_LIBRARY_PATH%%:*}; cd $folder && cat libascendcl.so libacl_rt.so libmsprofiler.so libruntime.so \
+                  libopapi.so libopapi_nn.so libopapi_math.so libnnopbase.so libgraph.so libop_common.so; \
                   echo; echo ${LD_LIBRARY_PATH#*:}";
-    let said = "a librarya librarya librarya library\n/of/the/user\n";
-    assert_eq!(shell(&[], script), (Some(0), said.to_owned()));
+    let said = format!("{}{}\n/of/the/user\n", "a library".repeat(4), "operators".repeat(6));
+    assert_eq!(shell(&[], script), (Some(0), said));
     // The graph compiler is ours on our devices, and the vendor's on theirs.
     let script =
         "cd ${LD_LIBRARY_PATH%%:*}; ls | grep -c -e libacl_op_compiler.so -e libfmk_onnx_parser.so";
