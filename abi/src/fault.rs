@@ -162,7 +162,7 @@ faults! {
     /// Adding tasks and edges.
     BUILD = 0x0003 {
         0x01 BUILD_NO_BUILDER: "The run needs a builder, and the firmware has none of that name.",
-            "Link the builder into the firmware, or name one that is there (pto list). Sessions need an image that was not built without-sessions.";
+            "Link the builder into the firmware, or name one that is there (pto info). Sessions need an image that was not built without-sessions.";
         0x02 BUILD_FAILED: "The builder returned an error.",
             "See the builder's own code in the report, and its log lines.";
         0x03 BUILD_UNKNOWN_FUNC: "A task names a func id that is not below the limit.",

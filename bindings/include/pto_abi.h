@@ -253,7 +253,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_GRAPH_CYCLE UINT32_C(0x00020013)
 /* The run is to repeat a graph, and the arena holds another one, or one that was not run to its end. Launch through Device::run. */
 #define PTO_FAULT_GRAPH_NOT_LOADED UINT32_C(0x00020014)
-/* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto list). Sessions need an image that was not built without-sessions. */
+/* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto info). Sessions need an image that was not built without-sessions. */
 #define PTO_FAULT_BUILD_NO_BUILDER UINT32_C(0x00030001)
 /* The builder returned an error. See the builder's own code in the report, and its log lines. */
 #define PTO_FAULT_BUILD_FAILED UINT32_C(0x00030002)

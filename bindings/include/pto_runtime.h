@@ -46,7 +46,7 @@
 #define PTO_ERROR_FOREIGN_POINTER 0x40000016
 /* A copy does not lie in one live allocation. Check address and size. */
 #define PTO_ERROR_COPY_OUT_OF_RANGE 0x40000017
-/* There is no library kernel of this name. Use a name of the library; `pto list kernels` shows them. */
+/* There is no library kernel of this name. Use a name of the library; `pto info kernels` shows them. */
 #define PTO_ERROR_UNKNOWN_KERNEL 0x40000020
 /* A kernel cannot run on this device. Use a library kernel, or the simulator. */
 #define PTO_ERROR_KERNEL_NOT_FOR_DEVICE 0x40000021
@@ -58,7 +58,7 @@
 #define PTO_ERROR_DUPLICATE_FUNC_ID 0x40000024
 /* A func id has no kernel. Unregister what is registered. */
 #define PTO_ERROR_FUNC_ID_NOT_REGISTERED 0x40000025
-/* A task or a launch calls a kernel with what the kernel does not take. The message names task, kernel and argument, and what to give; `pto list kernels` shows what kernels take. */
+/* A task or a launch calls a kernel with what the kernel does not take. The message names task, kernel and argument, and what to give; `pto info kernels` shows what kernels take. */
 #define PTO_ERROR_KERNEL_CALL 0x40000026
 /* A shared object cannot be loaded. Link it with -shared -fPIC for this machine, with everything that it uses. */
 #define PTO_ERROR_LOAD_FAILED 0x40000030
@@ -1016,7 +1016,7 @@ int32_t pto_register_kernel_file(const struct pto_device *device,
                                  const char *symbol);
 
 /*
- Registers every kernel of the library under its own func id (`pto list kernels`); all of them or none.
+ Registers every kernel of the library under its own func id (`pto info kernels`); all of them or none.
 
  Fails with INVALID_HANDLE, DUPLICATE_FUNC_ID, BUSY. Thread safety: any thread; waits for a run to end.
  */
@@ -1053,7 +1053,7 @@ int32_t pto_kernel_stream_open(const struct pto_session *session, struct pto_ker
 int32_t pto_kernel_stream_close(struct pto_kernel_stream *stream);
 
 /*
- Launches a kernel that the device has, in so many blocks. The kernels of the library have the func ids that `pto list kernels` shows; tensors are given by their
+ Launches a kernel that the device has, in so many blocks. The kernels of the library have the func ids that `pto info kernels` shows; tensors are given by their
  addresses (`pto_tensor_address`). While the stream is captured, the launch is written down and not done.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread; launches are in the order of the calls.

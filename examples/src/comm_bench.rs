@@ -1,4 +1,4 @@
-//! The program that `pto comm bench` measures collectives with. It is no example, and the firmware of the simulator alone has it.
+//! The program that `pto bench collectives` measures collectives with. It is no example, and the firmware of the simulator alone has it.
 
 use pto_graph::group::{Algorithm, Collective, Communicator, Options, Order, Reduction};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView};

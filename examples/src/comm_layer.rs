@@ -1,4 +1,4 @@
-//! The program that `pto comm scaling` measures a tensor-parallel layer with: a product by column tiles, each of which is added up over all
+//! The program that `pto bench groups` measures a tensor-parallel layer with: a product by column tiles, each of which is added up over all
 //! ranks. It is no example, and the firmware of the simulator alone has it.
 
 use core::num::NonZeroU64;

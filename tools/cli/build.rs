@@ -1,5 +1,5 @@
 //! Says which commit the sources are of. A release build asks git each time that the commit has changed; a development
-//! build would be compiled again with every commit, and says what it is instead. `pto migrate` gets the names of our Python packages.
+//! build would be compiled again with every commit, and says what it is instead. `pto compat simpler` gets the names of our Python packages.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The kernel library: what a host registers in `kernel_addrs`, what `pto list kernels` lists, and a checked call of each
+//! The kernel library: what a host registers in `kernel_addrs`, what `pto info kernels` lists, and a checked call of each
 //! kernel for programs.
 //!
 //! ```

@@ -1,5 +1,5 @@
 //! The table of the library's kernels: one row each. From it come the func ids, the entries, the calls
-//! ([`crate::library`]), what `pto list kernels` shows, and the blob of kernels for AArch64.
+//! ([`crate::library`]), what `pto info kernels` shows, and the blob of kernels for AArch64.
 //!
 //! ```text
 //! func id  CONSTANT  name  core kind  "what it computes"  (argument: role [extent], ..) => { the arithmetic }

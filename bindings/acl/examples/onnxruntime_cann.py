@@ -1,6 +1,6 @@
 """ONNX Runtime's provider for CANN on our devices, beside its provider for the processor: networks, a whole pipeline, and types of files.
 
-Usage: pto acl run -- python onnxruntime_cann.py [networks] [modes] [pipeline] [files] [speed] [refusal]; without a word, all of them.
+Usage: pto compat cann run -- python onnxruntime_cann.py [networks] [modes] [pipeline] [files] [speed] [refusal]; without a word, all of them.
 
 `cargo xtask acceptance --onnx` calls it in an environment with the packages onnxruntime-cann, rapidocr-onnxruntime and magika, none of which is changed. Each
 part asserts which providers a session has, and the counter of our library proves that every run was one of ours.

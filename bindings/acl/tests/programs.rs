@@ -733,7 +733,7 @@ fn faults_that_did_not_happen_are_reported_at_the_end() {
         "the fault aicore-timeout:1 did not happen: there were 0 kernels and models",
         "the fault stuck-stream:4 did not happen: there were 0 commands",
     ];
-    assert_eq!(said, lines.map(|line| format!("pto acl: {line}\n")).concat());
+    assert_eq!(said, lines.map(|line| format!("pto cann: {line}\n")).concat());
 }
 
 #[test]
@@ -780,7 +780,7 @@ fn the_log_has_what_its_variables_ask_for() {
     for (level, path) in not_a_folder {
         let output = output(command(level).env("ASCEND_PROCESS_LOG_PATH", path));
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.starts_with("pto acl: there is no log: ") && said.lines().count() == 1);
+        assert!(said.starts_with("pto cann: there is no log: ") && said.lines().count() == 1);
         assert_eq!(output.status.code(), Some(0));
     }
 }

@@ -110,7 +110,7 @@ pub unsafe extern "C" fn pto_register_kernel_file(
     })
 }
 
-/// Registers every kernel of the library under its own func id (`pto list kernels`); all of them or none.
+/// Registers every kernel of the library under its own func id (`pto info kernels`); all of them or none.
 ///
 /// Fails with INVALID_HANDLE, DUPLICATE_FUNC_ID, BUSY. Thread safety: any thread; waits for a run to end.
 #[unsafe(no_mangle)]

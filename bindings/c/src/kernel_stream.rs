@@ -67,7 +67,7 @@ pub extern "C" fn pto_kernel_stream_close(stream: *mut OpaqueKernelStream) -> i3
     answer(|| handle::close(stream))
 }
 
-/// Launches a kernel that the device has, in so many blocks. The kernels of the library have the func ids that `pto list kernels` shows; tensors are given by their
+/// Launches a kernel that the device has, in so many blocks. The kernels of the library have the func ids that `pto info kernels` shows; tensors are given by their
 /// addresses (`pto_tensor_address`). While the stream is captured, the launch is written down and not done.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread; launches are in the order of the calls.

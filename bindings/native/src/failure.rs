@@ -74,7 +74,7 @@ failures! {
     0x17 COPY_OUT_OF_RANGE: "A copy does not lie in one live allocation.",
         "Check address and size.";
     0x20 UNKNOWN_KERNEL: "There is no library kernel of this name.",
-        "Use a name of the library; `pto list kernels` shows them.";
+        "Use a name of the library; `pto info kernels` shows them.";
     0x21 KERNEL_NOT_FOR_DEVICE: "A kernel cannot run on this device.",
         "Use a library kernel, or the simulator.";
     0x22 KERNEL_NOT_FLASHED: "The flashed kernels do not have a kernel.",
@@ -86,7 +86,7 @@ failures! {
     0x25 FUNC_ID_NOT_REGISTERED: "A func id has no kernel.",
         "Unregister what is registered.";
     0x26 KERNEL_CALL: "A task or a launch calls a kernel with what the kernel does not take.",
-        "The message names task, kernel and argument, and what to give; `pto list kernels` shows what kernels take.";
+        "The message names task, kernel and argument, and what to give; `pto info kernels` shows what kernels take.";
     0x30 LOAD_FAILED: "A shared object cannot be loaded.",
         "Link it with -shared -fPIC for this machine, with everything that it uses.";
     0x31 SYMBOL_MISSING: "A shared or relocatable object has no function of this name.",

@@ -41,7 +41,7 @@ impl GroupRank {
             return Ok(());
         }
         let size = self.size;
-        let hint = String::from("pto list examples says which are for groups");
+        let hint = String::from("pto info examples says which are for groups");
         Err(invalid!("'{example}' is a program for one device, and the group has {size}; {hint}"))
     }
 }

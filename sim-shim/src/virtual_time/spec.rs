@@ -261,7 +261,7 @@ fn func_id(kernel: &str) -> Result<usize, SpecError> {
     match number.and_then(|number| usize::try_from(number).ok()) {
         Some(number) if number < MAX_FUNC_ID => Ok(number),
         _ => wrong(format!(
-            "there is no kernel '{kernel}'; write a name of `pto list kernels`, or a func id"
+            "there is no kernel '{kernel}'; write a name of `pto info kernels`, or a func id"
         )),
     }
 }

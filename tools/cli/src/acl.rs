@@ -1,4 +1,4 @@
-//! `pto acl run`: a program on our library for the CANN interface. `pto acl replay`: the calls of a program without the program.
+//! `pto compat cann run`: a program on our library for the CANN interface. `pto compat cann replay`: the calls of a program without the program.
 //!
 //! Programs link or load the library under several names. A folder with links of these names is in front of the library path; the
 //! settings of the library go through the environment (docs/reference/acl.md).

@@ -100,7 +100,7 @@ impl KernelSet {
     pub(crate) fn listed_by(&self) -> String {
         match &self.path {
             None => {
-                "pto list kernels shows the library; --kernels names a shared object with others"
+                "pto info kernels shows the library; --kernels names a shared object with others"
                     .to_owned()
             }
             Some(path) => {
@@ -110,7 +110,7 @@ impl KernelSet {
                     .map(|one| format!("{} {}", one.func, one.kernel.name()))
                     .collect();
                 format!(
-                    "'{}' has {}; pto list kernels shows the library",
+                    "'{}' has {}; pto info kernels shows the library",
                     path.display(),
                     own.join(", ")
                 )

@@ -68,7 +68,7 @@ fn write_lines(mut text: String) -> Result<(), Failure> {
 
 fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
-        // The reader has seen enough, as in `pto list | head`.
+        // The reader has seen enough, as in `pto info | head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(|error| {
             Failure::internal(format!("cannot write to standard output: {error}"))

@@ -31,7 +31,10 @@ pub(crate) fn run(root: &Path, target: &Path, more: &[&str]) -> Result<(), Strin
     let pto = target.join("release/pto");
     let started = || {
         let mut command = Command::new(&pto);
-        command.args(["acl", "run", "--memory", MEMORY, "--"]).arg(&python).current_dir(target);
+        command
+            .args(["compat", "cann", "run", "--memory", MEMORY, "--"])
+            .arg(&python)
+            .current_dir(target);
         command
     };
     python::run(started().arg(scripts.join("operators.py")))

@@ -1,7 +1,7 @@
 //! `acceptance --simpler DIR --pto-isa DIR --dates COUNT`: the programs of the field's runtime as they were at so many dates of its history, newest first.
 //!
 //! DIR is a clone with its history. For each date the newest commit before it is taken out of the clone, its programs run as `acceptance --simpler` runs them, and
-//! `pto migrate` says of the same files what it expects of them. A date whose table is there is not run again with `--resume`.
+//! `pto compat simpler` says of the same files what it expects of them. A date whose table is there is not run again with `--resume`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::{acceptance_field, python};
 const FIRST_SECOND: i64 = 1_770_335_999;
 /// Parts of a tree in which programs are; `golden` is what several of March and April import.
 const PARTS: [&str; 3] = ["examples", "tests", "golden"];
-/// How many of a hundred programs have to pass, and of how many `pto migrate` has to say what happens.
+/// How many of a hundred programs have to pass, and of how many `pto compat simpler` has to say what happens.
 const NEEDED: (usize, usize) = (95, 99);
 
 /// How much of a reason is printed.
@@ -82,7 +82,7 @@ struct ProgramCounts {
     passed: usize,
     /// Cases that failed, with their reasons.
     failed: Vec<String>,
-    /// What `pto migrate` says of it.
+    /// What `pto compat simpler` says of it.
     expected: String,
 }
 
@@ -171,7 +171,7 @@ impl DatesRun<'_> {
 
     fn ask_migrate(&self, tree: &Path, answer: &Path) -> Result<(), String> {
         let mut command = Command::new(&self.command);
-        let output = command.arg("migrate").arg(tree).arg("--json").output();
+        let output = command.args(["compat", "simpler"]).arg(tree).arg("--json").output();
         let output = output.map_err(|error| format!("{command:?} cannot be started: {error}"))?;
         std::fs::write(answer, output.stdout)
             .map_err(|error| format!("{} cannot be written: {error}", answer.display()))
@@ -184,7 +184,7 @@ fn read(path: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The programs that a simulator can run, from the rows of the runner and the answer of `pto migrate`.
+/// The programs that a simulator can run, from the rows of the runner and the answer of `pto compat simpler`.
 fn programs(rows: &Value, work: &Path, expected: &Value) -> Result<Vec<ProgramCounts>, String> {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let mut programs: BTreeMap<String, ProgramCounts> = BTreeMap::new();
@@ -210,7 +210,7 @@ fn programs(rows: &Value, work: &Path, expected: &Value) -> Result<Vec<ProgramCo
         }
     }
     let tree = work.join("tree");
-    for one in expected["programs"].as_array().ok_or("pto migrate gave no programs")? {
+    for one in expected["programs"].as_array().ok_or("pto compat simpler gave no programs")? {
         let path = PathBuf::from(text(one, "program"));
         let path = path.strip_prefix(&tree).unwrap_or(&path).display().to_string();
         for name in [path.clone(), format!("{path}/golden.py")] {
@@ -222,7 +222,7 @@ fn programs(rows: &Value, work: &Path, expected: &Value) -> Result<Vec<ProgramCo
     Ok(programs.into_values().collect())
 }
 
-/// The table by date, and every program that does not pass or of which `pto migrate` is wrong.
+/// The table by date, and every program that does not pass or of which `pto compat simpler` is wrong.
 fn table(counted: &[DateCounts]) -> String {
     let mut text = format!(
         "{:<11} {:<10} {:>8} {:>6} {:>6} {:>13} {:>13}\n",
@@ -249,7 +249,7 @@ fn table(counted: &[DateCounts]) -> String {
             let count = passed + failed.len();
             let _ = writeln!(
                 text,
-                "{} {name}: {passed} of {count} cases pass; pto migrate: {expected}",
+                "{} {name}: {passed} of {count} cases pass; pto compat simpler: {expected}",
                 date.date
             );
             failed.iter().for_each(|reason| {
@@ -265,7 +265,7 @@ fn verdict(counted: &[DateCounts]) -> Result<(), String> {
     let passed = all.iter().filter(|program| program.is_right()).count();
     let expected = all.iter().filter(|program| program.is_expected()).count();
     println!(
-        "{} dates: {passed} of {} programs pass; pto migrate is right about {expected}",
+        "{} dates: {passed} of {} programs pass; pto compat simpler is right about {expected}",
         counted.len(),
         all.len()
     );
@@ -274,7 +274,7 @@ fn verdict(counted: &[DateCounts]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{pass} of 100 programs have to pass, and pto migrate has to be right about {agree} of 100"
+        "{pass} of 100 programs have to pass, and pto compat simpler has to be right about {agree} of 100"
     ))
 }
 
@@ -321,7 +321,10 @@ mod tests {
     fn programs_of_which_migrate_says_something_else_are_named() {
         let date = counted("runs");
         let text = table(std::slice::from_ref(&date));
-        assert!(text.contains("tests/test_b.py: 1 of 2 cases pass; pto migrate: runs"), "{text}");
+        assert!(
+            text.contains("tests/test_b.py: 1 of 2 cases pass; pto compat simpler: runs"),
+            "{text}"
+        );
         assert!(verdict(&[date]).is_err());
     }
 }

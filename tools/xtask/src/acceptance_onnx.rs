@@ -3,7 +3,7 @@
 //! The node cases of the package `onnx`, which PyPI has, through our operators on the simulator. The package makes each case with its inputs and expected outputs;
 //! `models/examples` writes them as files and runs all of them in one process.
 //!
-//! Then ONNX Runtime with its provider for CANN, unmodified, below `pto acl run`: real networks beside its provider for the processor, a page of text that is
+//! Then ONNX Runtime with its provider for CANN, unmodified, below `pto compat cann run`: real networks beside its provider for the processor, a page of text that is
 //! read, files and their types, an operator that does not exist here, and times (`bindings/acl/examples/onnxruntime_cann.py`).
 
 use std::path::Path;
@@ -59,7 +59,7 @@ fn provider(root: &Path, target: &Path, only: Option<&str>) -> Result<(), String
     python::run(build.args(BUILT.iter().flat_map(|name| ["-p", name])))?;
     let python = python::install_onnxruntime(target)?;
     let mut script = Command::new(target.join("release/pto"));
-    script.args(["acl", "run", "--"]).arg(python);
+    script.args(["compat", "cann", "run", "--"]).arg(python);
     script.arg(root.join("bindings/acl/examples/onnxruntime_cann.py")).args(only);
     // The provider keeps what it has built in the folder in which it runs.
     let folder = target.join("onnxruntime");

@@ -41,7 +41,7 @@ pub(crate) extern "C" fn load() {
         Ok(Err(why)) => why,
         Err(_) => "the library panicked while it loaded a plug-in; report it".to_owned(),
     };
-    eprintln!("pto acl: every call fails: {why}");
+    eprintln!("pto cann: every call fails: {why}");
     refusing::keep(&why);
     fill(refusing::without_plugin);
 }
@@ -161,7 +161,7 @@ fn report_missing(library: &LoadedLibrary, file: &Path) {
     let named = missing.iter().take(MOST_NAMES).map(AsRef::as_ref).collect::<Vec<&str>>();
     let more = if missing.len() > MOST_NAMES { ", .." } else { "" };
     eprintln!(
-        "pto acl: {} lacks {} functions, which return 207000: {}{more}",
+        "pto cann: {} lacks {} functions, which return 207000: {}{more}",
         file.display(),
         missing.len(),
         named.join(", ")

@@ -1,4 +1,4 @@
-//! A record of calls, as `PTO_ACL_RECORD` writes it and `pto acl replay` reads it: a line for each call, with tabs between its fields.
+//! A record of calls, as `PTO_ACL_RECORD` writes it and `pto compat cann replay` reads it: a line for each call, with tabs between its fields.
 //!
 //! ```text
 //! begin  end  thread  function  result  name=VALUE ..  from@MEMORY ..

@@ -56,7 +56,8 @@ fn load() -> Result<Library, String> {
     let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(
-            "libascendcl.so cannot be loaded; start the program with `pto acl run`".to_owned()
+            "libascendcl.so cannot be loaded; start the program with `pto compat cann run`"
+                .to_owned(),
         );
     }
     let symbol = |name: &CStr| {

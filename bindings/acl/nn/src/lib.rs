@@ -1,5 +1,5 @@
 //! `libopapi.so`: the operators `aclnn*` of the CANN interface, on the devices of `libascendcl.so`. Programs know it under further names (`libnnopbase.so`,
-//! `libopapi_nn.so`, ..); `pto acl run` has all of them.
+//! `libopapi_nn.so`, ..); `pto compat cann run` has all of them.
 //!
 //! ```text
 //! the program --aclnnXGetWorkspaceSize--> call: arguments, key --rule (once)--> plan --aclnnX--> libascendcl: a launch in the stream --> plan on a core

@@ -1,6 +1,6 @@
 """Calls every operator of libopapi.so through its two functions, and compares what it gives with NumPy.
 
-    pto acl run -- python operators.py [NAME ..]
+    pto compat cann run -- python operators.py [NAME ..]
 
 It prints a line for each operator that is not right, and the counts. `--list` prints a line for each operator."""
 

@@ -38,7 +38,7 @@ api! {
 
 /// Says on standard error why a step failed: programs show a number, and users look for the reason.
 fn reported<T>(outcome: Answer<T>) -> Answer<T> {
-    outcome.inspect_err(|refusal| eprintln!("pto acl: [{}] {}", refusal.code, refusal.text))
+    outcome.inspect_err(|refusal| eprintln!("pto cann: [{}] {}", refusal.code, refusal.text))
 }
 
 /// Names and values, as C has them.

@@ -1,4 +1,4 @@
-//! Writes a record of the calls, which `pto acl replay` makes again: `PTO_ACL_RECORD` names its file, and `%p` in it is replaced by the number of
+//! Writes a record of the calls, which `pto compat cann replay` makes again: `PTO_ACL_RECORD` names its file, and `%p` in it is replaced by the number of
 //! the process. `pto_acl_interface` defines the lines, and `notes` the form of each argument.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn record() -> Option<&'static Mutex<Record>> {
                 }
                 Err(error) => {
                     eprintln!(
-                        "pto acl: there is no record of calls: {name} cannot be written: {error}"
+                        "pto cann: there is no record of calls: {name} cannot be written: {error}"
                     );
                     None
                 }
@@ -115,7 +115,7 @@ fn finish(begun: Begun, result: u64) {
     let _ = writeln!(line, "{call}");
     let written = record.file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()));
     if let Err(error) = written {
-        eprintln!("pto acl: the record of calls ends before {}: {error}", call.function);
+        eprintln!("pto cann: the record of calls ends before {}: {error}", call.function);
         record.file = None;
     }
 }

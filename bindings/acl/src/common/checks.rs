@@ -235,7 +235,7 @@ pub(crate) fn report(rule: MisuseRule, text: &str) {
 pub(crate) fn report_of(rule: MisuseRule, site: &dyn fmt::Display, text: &str) {
     // Relaxed: it only counts.
     REPORTS.fetch_add(1, Ordering::Relaxed);
-    eprintln!("pto acl: {}: {site}: {text}; {}", rule.name, rule.remedy);
+    eprintln!("pto cann: {}: {site}: {text}; {}", rule.name, rule.remedy);
 }
 
 /// What is left, and in mode strict the exit code.
@@ -250,7 +250,7 @@ extern "C" fn at_exit() {
         REPORTS.fetch_add(1, Ordering::Relaxed);
         let times = if *count == 1 { String::new() } else { format!(", {count} times") };
         eprintln!(
-            "pto acl: {}: {what} is left at the end, made by {site}{times}; {}",
+            "pto cann: {}: {what} is left at the end, made by {site}{times}; {}",
             LEAK.name, LEAK.remedy
         );
     }

@@ -1,6 +1,6 @@
 //! Faults that a user asks for: `PTO_ACL_FAIL` is a list of `FUNCTION:N:CODE`, for the N-th call of a function, and of `FAULT:N`, for the
 //! N-th command of a stream. A list that cannot be read fails every call, so that no test passes without its fault.
-//! `PTO_ACL_HAPPENED` names a file that gets a line with each fault when it happens: `pto acl run` fails a program whose faults did not.
+//! `PTO_ACL_HAPPENED` names a file that gets a line with each fault when it happens: `pto compat cann run` fails a program whose faults did not.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -37,7 +37,7 @@ impl ArmedFault {
         let line = format!("{}\n", self.fault);
         let file = OpenOptions::new().append(true).create(true).open(&path);
         if let Err(why) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
-            eprintln!("pto acl: {HAPPENED}: cannot write {}: {why}", path.display());
+            eprintln!("pto cann: {HAPPENED}: cannot write {}: {why}", path.display());
         }
     }
 }
@@ -59,7 +59,7 @@ fn faults() -> &'static Result<Vec<ArmedFault>, String> {
             }
             Err(why) => {
                 let text = format!("{VARIABLE} cannot be read, and every call fails: {why}");
-                eprintln!("pto acl: {text}");
+                eprintln!("pto cann: {text}");
                 Err(text)
             }
         }
@@ -116,7 +116,7 @@ extern "C" fn at_exit() {
         };
         if seen < number {
             eprintln!(
-                "pto acl: the fault {} did not happen: there were {seen} {what}",
+                "pto cann: the fault {} did not happen: there were {seen} {what}",
                 asked.fault
             );
         }

@@ -42,7 +42,7 @@ fn log() -> Option<&'static Log> {
     static LOG: OnceLock<Option<Log>> = OnceLock::new();
     LOG.get_or_init(|| {
         open().unwrap_or_else(|why| {
-            eprintln!("pto acl: there is no log: {why}");
+            eprintln!("pto cann: there is no log: {why}");
             None
         })
     })
@@ -149,7 +149,7 @@ impl Log {
         // Said once: the disk that is full stays full.
         static LOST: OnceLock<()> = OnceLock::new();
         if let Err(error) = written {
-            LOST.get_or_init(|| eprintln!("pto acl: lines of the log are lost: {error}"));
+            LOST.get_or_init(|| eprintln!("pto cann: lines of the log are lost: {error}"));
         }
     }
 }

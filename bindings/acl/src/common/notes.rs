@@ -18,7 +18,7 @@ fn most_bytes() -> u64 {
         let Some(asked) = asked else { return USUAL };
         asked.parse().unwrap_or_else(|_| {
             eprintln!(
-                "pto acl: PTO_ACL_RECORD_BYTES={asked} is no number of bytes; the largest piece of memory in a record has {USUAL}"
+                "pto cann: PTO_ACL_RECORD_BYTES={asked} is no number of bytes; the largest piece of memory in a record has {USUAL}"
             );
             USUAL
         })

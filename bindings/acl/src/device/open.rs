@@ -229,8 +229,9 @@ fn emulated(session: &mut SessionOptions) -> Answer<(Device, u64)> {
     })?;
     session.run.aicpu_instances = 2;
     let refused = |error: StoreError| {
-        let text =
-            format!("{error}; `pto acl run --device virt` starts a program with the default ones");
+        let text = format!(
+            "{error}; `pto compat cann run --device virt` starts a program with the default ones"
+        );
         Refusal::new(codes::INTERNAL, text)
     };
     let store = Store::open().map_err(refused)?;

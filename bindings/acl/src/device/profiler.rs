@@ -241,7 +241,7 @@ pub(crate) fn trace_program() {
     extern "C" fn at_exit() {
         let Some(path) = trace_file().filter(|_| !entry::is_forked()) else { return };
         if let Err(refusal) = timeline::write(path, &profile::take(), "") {
-            eprintln!("pto acl: {}", refusal.text);
+            eprintln!("pto cann: {}", refusal.text);
         }
     }
     if !traces_all() || profile::has(COMMANDS) {

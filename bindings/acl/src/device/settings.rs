@@ -1,4 +1,4 @@
-//! What the environment says about the devices: `pto acl run` sets these variables from its options.
+//! What the environment says about the devices: `pto compat cann run` sets these variables from its options.
 
 use std::sync::OnceLock;
 
@@ -59,11 +59,11 @@ pub(crate) fn settings() -> &'static Settings {
         };
         let asked = number(DEVICES_VARIABLE);
         if let Some(asked) = asked.filter(|asked| !(1..=most).contains(asked)) {
-            eprintln!("pto acl: {DEVICES_VARIABLE} is {asked}, and a process has 1 to {most} of these devices; the nearest number holds");
+            eprintln!("pto cann: {DEVICES_VARIABLE} is {asked}, and a process has 1 to {most} of these devices; the nearest number holds");
         }
         let (seed, kernel_us) = (number(SEED_VARIABLE), number(KERNEL_VARIABLE));
         if seed.is_none() && kernel_us.is_some() {
-            eprintln!("pto acl: {KERNEL_VARIABLE} has no effect, because the devices are in real time; set {SEED_VARIABLE} as well");
+            eprintln!("pto cann: {KERNEL_VARIABLE} has no effect, because the devices are in real time; set {SEED_VARIABLE} as well");
         }
         let count = asked.unwrap_or(8).clamp(1, most);
         let count = u32::try_from(count).unwrap_or(1);
@@ -82,7 +82,7 @@ fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     let read = text.trim().parse();
     if read.is_err() {
-        eprintln!("pto acl: {variable} is \"{text}\", which is no number; the default holds");
+        eprintln!("pto cann: {variable} is \"{text}\", which is no number; the default holds");
     }
     read.ok()
 }

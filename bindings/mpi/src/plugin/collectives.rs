@@ -1,4 +1,4 @@
-//! MPI's own collectives: what `pto comm bench` measures ours against, and the barrier between two measurements.
+//! MPI's own collectives: what `pto bench collectives` measures ours against, and the barrier between two measurements.
 
 use std::ffi::c_int;
 

@@ -6,7 +6,7 @@
 //!
 //! - `world.rs`: the start and the end of MPI, and the communicators of the channels.
 //! - `messages.rs`: messages in flight.
-//! - `collectives.rs`: MPI's own collectives, which `pto comm bench` compares ours with.
+//! - `collectives.rs`: MPI's own collectives, which `pto bench collectives` compares ours with.
 
 mod collectives;
 mod messages;

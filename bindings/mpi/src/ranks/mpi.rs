@@ -105,7 +105,7 @@ impl Mpi {
         launcher::has_asked_to_end()
     }
 
-    /// MPI's own sum over all ranks, which `pto comm bench` compares ours with. It waits for all ranks.
+    /// MPI's own sum over all ranks, which `pto bench collectives` compares ours with. It waits for all ranks.
     ///
     /// # Errors
     /// What MPI says.

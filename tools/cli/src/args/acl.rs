@@ -1,4 +1,4 @@
-//! The arguments of `pto acl`.
+//! The arguments of `pto compat cann`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub(crate) enum AclCommand {
 pub(crate) struct AclRunArgs {
     #[command(flatten)]
     pub(crate) settings: AclSettings,
-    /// Writes every call of the program to a file, which `pto acl replay` reads
+    /// Writes every call of the program to a file, which `pto compat cann replay` reads
     #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     pub(crate) record: Option<PathBuf>,
     /// The program and its arguments
@@ -45,7 +45,7 @@ pub(crate) struct AclRunArgs {
 pub(crate) struct AclReplayArgs {
     #[command(flatten)]
     pub(crate) settings: AclSettings,
-    /// The record: what `pto acl run --record` wrote
+    /// The record: what `pto compat cann run --record` wrote
     #[arg(value_name = "FILE")]
     pub(crate) record: PathBuf,
 }

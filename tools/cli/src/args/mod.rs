@@ -401,7 +401,7 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// An example (`pto list examples` shows all), a workload file (docs/reference/workloads.md), or a graph file
+    /// An example (`pto info examples` shows all), a workload file (docs/reference/workloads.md), or a graph file
     /// (docs/reference/graph-files.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,

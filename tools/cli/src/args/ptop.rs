@@ -115,7 +115,7 @@ pub(crate) enum ShownSection {
 pub(crate) struct ProgramCheckArgs {
     /// The program file
     pub(crate) file: PathBuf,
-    /// A file that `pto query` wrote on the system where the program is to run [default: the simulator here]
+    /// A file that `pto program query` wrote on the system where the program is to run [default: the simulator here]
     #[arg(long, value_name = "FILE.json")]
     pub(crate) system: Option<PathBuf>,
     /// Answers with one JSON object
@@ -178,7 +178,7 @@ pub(crate) struct ProgramRunArgs {
     /// Writes the timeline of the last run to a file, for `pto view` and `pto analyze`, with what all runs have copied, converted and allocated
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,
-    /// The device to run on; `pto list devices` describes all
+    /// The device to run on; `pto info devices` describes all
     #[arg(long, value_name = "DEVICE", value_enum, default_value = "a2a3sim")]
     pub(crate) device: DeviceChoice,
     /// How the simulator uses the threads of this machine [default: pool]

@@ -1,4 +1,4 @@
-//! `pto comm bench`: what a collective takes on a group, by size, in the table that users of the collective tests of other systems know.
+//! `pto bench collectives`: what a collective takes on a group, by size, in the table that users of the collective tests of other systems know.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

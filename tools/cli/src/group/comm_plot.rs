@@ -1,4 +1,4 @@
-//! The picture of `pto comm bench`: the time of a call and the bus bandwidth over the size, both logarithmic.
+//! The picture of `pto bench collectives`: the time of a call and the bus bandwidth over the size, both logarithmic.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The table of `pto comm bench`. The algorithm bandwidth is size over time. The bus bandwidth is what the links carry for that, so that it
+//! The table of `pto bench collectives`. The algorithm bandwidth is size over time. The bus bandwidth is what the links carry for that, so that it
 //! can be compared with theirs, and between numbers of ranks.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `pto comm scaling`: collectives and a tensor-parallel layer on more and more devices, in virtual time without computation.
+//! `pto bench groups`: collectives and a tensor-parallel layer on more and more devices, in virtual time without computation.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The tables of `pto comm scaling`.
+//! The tables of `pto bench groups`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason is.
+//! `pto compat simpler`: says of programs of the field's runtime which run here, which do not, and in which lines the reason is.
 //!
 //! Nothing is compiled or run: [`rules`] are about words in lines, [`names`] about what is imported, [`files`] finds programs and what belongs to them, [`reach`] says which tests of a
 //! file run all the same, and [`vintages`] when a program was written.

@@ -1,5 +1,5 @@
 //! `pto program`: program files. [`build`] writes them, [`inspect`] says what they hold, [`mod@run`] runs them, [`check`] compares them with a system, [`diff`]
-//! with each other. `pto query` ([`mod@query`]) describes the system here.
+//! with each other. `pto program query` ([`mod@query`]) describes the system here.
 
 mod build;
 mod builder;

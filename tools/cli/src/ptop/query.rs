@@ -1,4 +1,4 @@
-//! `pto query`: describes the system here, for `pto program check` elsewhere.
+//! `pto program query`: describes the system here, for `pto program check` elsewhere.
 
 use super::system::System;
 use crate::args::QueryArgs;

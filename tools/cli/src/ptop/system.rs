@@ -1,4 +1,4 @@
-//! What a system has, as programs are checked against it: the simulator here, or what `pto query` wrote elsewhere.
+//! What a system has, as programs are checked against it: the simulator here, or what `pto program query` wrote elsewhere.
 
 use std::path::Path;
 
@@ -65,13 +65,13 @@ impl System {
         }
     }
 
-    /// Reads what `pto query` wrote.
+    /// Reads what `pto program query` wrote.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
         let text = input_file::text(path)?;
         serde_json::from_str(&text).map_err(|error| {
             Failure::usage(format!(
-                "'{shown}' is not a description of a system: {error}. `pto query -o FILE` writes one."
+                "'{shown}' is not a description of a system: {error}. `pto program query -o FILE` writes one."
             ))
         })
     }

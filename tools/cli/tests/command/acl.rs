@@ -1,4 +1,4 @@
-//! `pto acl run`: the program finds the library under its names, gets the settings that options ask for, and its end is ours. What
+//! `pto compat cann run`: the program finds the library under its names, gets the settings that options ask for, and its end is ours. What
 //! the library does with the settings is tested where the library is.
 
 use std::fs;
@@ -16,7 +16,7 @@ fn library(folder: &tempfile::TempDir) -> PathBuf {
     file
 }
 
-/// What `script` prints below `pto acl run` with these options, and how it ends.
+/// What `script` prints below `pto compat cann run` with these options, and how it ends.
 fn shell(options: &[&str], script: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let library = library(&folder);

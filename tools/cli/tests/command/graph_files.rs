@@ -75,7 +75,7 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
     with(
         "\"func\": 5",
         "\"func\": 999",
-        &["line 5: task 1 'upper': no kernel has func id 999", "pto list kernels"],
+        &["line 5: task 1 'upper': no kernel has func id 999", "pto info kernels"],
     );
     with("\"kind\": \"aiv\"", "\"kind\": \"aic\"", &["add_scalar runs on aiv cores"]);
     with(", 32, 64, 64]", ", 32, 64]", &["takes 5 arguments (a, out, rows, cols, a_ld)", "has 4"]);

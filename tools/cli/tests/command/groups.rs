@@ -1,4 +1,4 @@
-//! `--group local:N` and `pto comm bench` in one process: what they say, and what they refuse.
+//! `--group local:N` and `pto bench collectives` in one process: what they say, and what they refuse.
 
 use crate::examples::{all, borrowed};
 use crate::program_files::write_nan;

@@ -1,4 +1,4 @@
-//! `pto migrate`: programs that run, that need hardware, and that do not run, with the lines.
+//! `pto compat simpler`: programs that run, that need hardware, and that do not run, with the lines.
 
 use std::fs;
 
@@ -110,7 +110,7 @@ fn parts_of_a_program_are_judged_with_it() {
     std::os::unix::fs::symlink("../april/golden.py", folder.path().join("linked/golden.py"))
         .expect("a link");
     let path = folder.path().to_str().expect("a path");
-    let answer = answers("migrate", &["migrate", path]);
+    let answer = answers("migrate", &["compat", "simpler", path]);
     let programs = answer["programs"].as_array().expect("a list");
     let found: Vec<(&str, &str)> = programs
         .iter()

@@ -1,4 +1,4 @@
-//! `pto program` and `pto query`: files are written, shown, run, compared, and refused.
+//! `pto program` and `pto program query`: files are written, shown, run, compared, and refused.
 
 use std::fs;
 

@@ -242,7 +242,7 @@ fn kernels_cost_what_one_says() {
     refused(
         &[&run[..], &[&table]].concat(),
         2,
-        &["costs.txt", "line 1", "'adds'", "pto list kernels"],
+        &["costs.txt", "line 1", "'adds'", "pto info kernels"],
     );
     refused(
         &[&run[..], &["--kernel-cost=quick"]].concat(),

@@ -1,4 +1,4 @@
-//! Records of calls, as `pto acl replay` reads them, and faults, as `pto acl run --fail` does: both accept or refuse any text. What they accept is
+//! Records of calls, as `pto compat cann replay` reads them, and faults, as `pto compat cann run --fail` does: both accept or refuse any text. What they accept is
 //! written and read again as the same.
 
 use pto_acl_interface::{Fault, HEADER};

@@ -103,7 +103,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "cann_calls",
-        about: "calls of the CANN interface as `pto acl replay` reads them, and faults as `pto acl run` does",
+        about: "calls of the CANN interface as `pto compat cann replay` reads them, and faults as `pto compat cann run` does",
         feed: cann_calls::read,
         mutations: 400,
     },

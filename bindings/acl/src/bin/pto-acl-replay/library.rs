@@ -29,7 +29,7 @@ impl AclLibrary {
             // SAFETY: as above; the loader has failed, so that there is one.
             let why = unsafe { CStr::from_ptr(why) }.to_string_lossy().into_owned();
             return Err(format!(
-                "the library cannot be loaded: {why}; start this program with `pto acl replay`"
+                "the library cannot be loaded: {why}; start this program with `pto compat cann replay`"
             ));
         }
         let find = |name: &str| {

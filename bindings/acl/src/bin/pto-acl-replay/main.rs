@@ -1,4 +1,4 @@
-//! `pto-acl-replay FILE`: makes the calls of a record again, and says which of them end otherwise. `pto acl replay` starts it.
+//! `pto-acl-replay FILE`: makes the calls of a record again, and says which of them end otherwise. `pto compat cann replay` starts it.
 //!
 //! ```text
 //! record    the calls of a program, each with what it was given, what it read and what it gave (pto_acl_interface::Call)
