@@ -210,17 +210,10 @@ impl<'c> Graph<'c> {
                     ),
                 ));
             }
-            let is_taken =
-                |steps: &[Step]| steps.iter().any(|step| step.outputs.contains(&value.0));
             let value = self.cast(*value, tensor.element);
-            // A tensor that is an output as it is.
-            let value = if is_taken(&self.steps)
-                || self.steps.iter().any(|step| step.outputs.contains(&value.0))
-            {
-                value
-            } else {
-                self.unary(Unary::Identity, value)?
-            };
+            // A tensor that is an output as it is has no step yet.
+            let is_made = self.steps.iter().any(|step| step.outputs.contains(&value.0));
+            let value = if is_made { value } else { self.unary(Unary::Identity, value)? };
             outputs.push((value.0, tensor.index));
         }
         let call = self.call;

@@ -112,7 +112,8 @@ def run_file(path, folder, options):
     for test, (outcome, text) in ends.items():
         why = reason(text) if outcome == "failed" else None
         count["cannot pass" if why else outcome] += 1
-        whys.append((test, why or text[-300:])) if outcome == "failed" else None
+        if outcome == "failed":
+            whys.append((test, why or text[-300:]))
     count["ends the process"] += len(left_out)
     return count, whys + [(test, "ends the process") for test in left_out]
 
