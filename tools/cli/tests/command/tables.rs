@@ -69,7 +69,7 @@ fn the_help_is_short() {
 fn an_earlier_name_of_a_command_works_and_says_so() {
     let listed = pto(&["list", "kernels"], 0);
     assert_eq!(listed.stdout, pto(&["info", "kernels"], 0).stdout);
-    assert_eq!(listed.stderr, "note: `pto info` is called `pto info` now\n");
+    assert_eq!(listed.stderr, "note: `pto list` is called `pto info` now\n");
 }
 
 /// A remedy that names an option names one of the commands that tell it.
