@@ -83,7 +83,7 @@ typedef struct {
 /* Launches an operator. Memory that is not live memory of the stream's device is refused. The context is released in every case. */
 aclError ptoAclLaunchOperator(const ptoAclOperator *launch, aclrtStream stream);
 
-/* Keeps an error of a library that stands on this one, so that aclGetRecentErrMsg has it. Returns the code. */
+/* Keeps an error of a library above this one, so that aclGetRecentErrMsg has it. Returns the code. */
 aclError ptoAclReport(const char *call, aclError code, const char *text);
 
 #ifdef __cplusplus

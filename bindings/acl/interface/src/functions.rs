@@ -46,7 +46,7 @@ const NEVER_FAIL: &[(&str, &str)] = &[
     ("aclrtPeekAtLastError", "it returns the errors of other calls"),
     ("aclrtGetLastError", "it returns the errors of other calls"),
     ("aclAppLog", "it returns nothing, and writes a line of the program"),
-    ("ptoAclReport", "it keeps the error of a library that stands on this one"),
+    ("ptoAclReport", "it keeps the error of a library above this one"),
 ];
 
 /// How alike two names must be (0 to 1) for one to be suggested for the other.

@@ -83,7 +83,7 @@ pub(crate) struct Step {
 #[derive(Default)]
 pub(crate) struct Status(pub(crate) OnceLock<String>);
 
-/// A fault of ours in a launch that nobody asks for its outcome: the next call says it.
+/// A fault of this library in a launch without an outcome: the next call reports it.
 pub(crate) static FAULT: OnceLock<String> = OnceLock::new();
 
 /// Into how many blocks work is split.
@@ -153,7 +153,7 @@ impl Plan {
     /// Computes a block.
     ///
     /// # Safety
-    /// Each address is that of live memory of the view; outputs are written by nobody else meanwhile, and inputs by nobody but this plan.
+    /// Each address is that of live memory of the view; no other thread writes the outputs meanwhile, and only this plan writes inputs.
     unsafe fn compute(&self, addresses: &[u64], context: BlockContext) -> Result<(), String> {
         match &self.body {
             Body::Nothing => Ok(()),

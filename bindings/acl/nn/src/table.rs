@@ -70,7 +70,7 @@ const fn named(name: &'static str) -> &'static str {
     }
 }
 
-/// Rows: `NAME / TWIN (arguments | outputs | arguments behind them) => rule`. The twin, and what stands behind a bar, may be left out.
+/// Rows: `NAME / TWIN (arguments | outputs | arguments behind them) => rule`. The twin, and what follows a bar, may be left out.
 macro_rules! operators {
     ($($name:literal $(/ $twin:literal)? ($($args:tt)*) => $rule:expr;)*) => {
         $(operators!(@row [$name $($twin)?] ($($args)*) $rule);)*

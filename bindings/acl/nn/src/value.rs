@@ -76,7 +76,7 @@ impl View {
     /// Copies the elements out of memory.
     ///
     /// # Safety
-    /// The view lies in memory that is mapped, and that nobody writes meanwhile.
+    /// The view lies in memory that is mapped, and that no other thread writes meanwhile.
     unsafe fn gather(&self, first: usize) -> Vec<u8> {
         let (bytes, size) = (self.bytes(), self.element.bytes());
         let mut held = vec![0_u8; bytes];
@@ -94,7 +94,7 @@ impl View {
     /// Copies the elements into memory.
     ///
     /// # Safety
-    /// The view lies in memory that is mapped, and that nobody else uses meanwhile.
+    /// The view lies in memory that is mapped, and that no other thread uses meanwhile.
     unsafe fn scatter(&self, first: usize, bytes: &[u8]) {
         let size = self.element.bytes();
         let mut done = 0;

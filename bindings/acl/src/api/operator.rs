@@ -1,4 +1,4 @@
-//! What a library of operators that stands on this one calls: `pto_acl.h`.
+//! What a library of operators above this one calls: `pto_acl.h`.
 
 use std::ffi::{c_char, c_void};
 
@@ -72,7 +72,7 @@ api! {
     }
 }
 
-/// A library that stands on this one reports a call of its own that it refuses; `call` stays as long as the process.
+/// A library above this one reports a call of its own that it refuses; `call` stays as long as the process.
 // SAFETY: the name is one of ours, and no other function here has the same name.
 #[unsafe(no_mangle)]
 extern "C" fn ptoAclReport(call: *const c_char, code: i32, text: *const c_char) -> i32 {

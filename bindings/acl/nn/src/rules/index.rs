@@ -1,4 +1,4 @@
-//! Elements chosen, or replaced, by indices and masks that stand in memory. A wrong index is told when the stream is synchronised.
+//! Elements chosen, or replaced, by indices and masks in memory. A wrong index is reported when the stream is synchronised.
 
 use pto_operators::{DType, Operator, ScatterReduction, broadcast, elements};
 

@@ -493,7 +493,7 @@ fn square(call: &Call) -> Checked<usize> {
     Ok(rows)
 }
 
-/// The inverse. A matrix that has none is told when the stream is synchronised.
+/// The inverse. A matrix that has none is reported when the stream is synchronised.
 pub(crate) fn inverse(call: &Call) -> Checked<Plan> {
     let n = square(call)?;
     batched(
