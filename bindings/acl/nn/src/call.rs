@@ -17,7 +17,7 @@ use crate::objects::{
     EXECUTORS, INTEGERS, SCALARS, ScalarObject, TENSOR_LISTS, TENSORS, TensorObject, dense_strides,
     extent_of, put,
 };
-use crate::plan::{self, FAULT, HEAD, Plan, Status};
+use crate::plan::{self, CompiledCall, FAULT, HEAD, LaunchStatus};
 use crate::refusal::{Checked, INNER, INVALID, Rejection};
 use crate::value::View;
 
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     pub(crate) names: [&'static CStr; 2],
     /// The name of its kernel in timelines.
     pub(crate) kernel: &'static str,
-    pub(crate) build: fn(&Call) -> Checked<Plan>,
+    pub(crate) build: fn(&OperatorCall) -> Checked<CompiledCall>,
     /// Its kernel, once it is made.
     pub(crate) function: OnceLock<usize>,
 }
@@ -75,7 +75,7 @@ pub(crate) enum Alias {
 pub(crate) type Output = (&'static str, Option<TensorRef>);
 
 /// A call: its arguments and its outputs.
-pub(crate) struct Call {
+pub(crate) struct OperatorCall {
     args: Vec<(&'static str, Arg)>,
     outs: Vec<Output>,
     pub(crate) alias: Alias,
@@ -84,10 +84,10 @@ pub(crate) struct Call {
 /// What the second call launches.
 pub(crate) struct Executor {
     row: &'static Row,
-    plan: Arc<Plan>,
+    plan: Arc<CompiledCall>,
     is_kept: bool,
     addresses: Vec<u64>,
-    operands: Vec<device::Operand>,
+    operands: Vec<device::OperandBytes>,
 }
 
 /// A parameter of a first call, as C passes it.
@@ -265,7 +265,7 @@ fn is_dense(shape: &[usize], strides: &[i64]) -> bool {
     true
 }
 
-impl Call {
+impl OperatorCall {
     fn tensors(&self) -> impl Iterator<Item = &TensorRef> {
         let args = self.args.iter().flat_map(|(_, arg)| match arg {
             Arg::Tensor(tensor) => tensor.as_slice(),
@@ -507,14 +507,14 @@ pub(crate) unsafe fn prepare(
                 format!("there are {tensors} tensors; a call takes {MOST_TENSORS}"),
             ));
         }
-        let call = Call { args, outs, alias: Alias::None }.with_alias();
+        let call = OperatorCall { args, outs, alias: Alias::None }.with_alias();
         let (plan, is_kept) = found_plan(row, &call)?;
         let addresses = call.tensors().map(|tensor| tensor.extent.0 as u64).collect();
         let out_from = tensors - call.outs.iter().filter(|(_, out)| out.is_some()).count();
         let operands = call
             .tensors()
             .enumerate()
-            .map(|(at, tensor)| device::Operand {
+            .map(|(at, tensor)| device::OperandBytes {
                 address: tensor.extent.1,
                 bytes: tensor.extent.2,
                 writes: u32::from(at >= out_from),
@@ -545,10 +545,10 @@ fn guarded<R>(act: impl FnOnce() -> Checked<R>) -> Checked<R> {
 }
 
 /// Plans by the words of their calls.
-type Plans = RwLock<HashMap<Box<[u64]>, Arc<Plan>>>;
+type Plans = RwLock<HashMap<Box<[u64]>, Arc<CompiledCall>>>;
 
 /// The plan of a call, and whether it is kept.
-fn found_plan(row: &'static Row, call: &Call) -> Checked<(Arc<Plan>, bool)> {
+fn found_plan(row: &'static Row, call: &OperatorCall) -> Checked<(Arc<CompiledCall>, bool)> {
     static PLANS: OnceLock<Plans> = OnceLock::new();
     let plans = PLANS.get_or_init(RwLock::default);
     let key = call.key(row);
@@ -568,8 +568,8 @@ fn found_plan(row: &'static Row, call: &Call) -> Checked<(Arc<Plan>, bool)> {
 /// What a launch that is asked for its outcome, or whose plan is not kept, refers to.
 struct LaunchContext {
     /// The plan lives as long as the launch.
-    _plan: Arc<Plan>,
-    status: Status,
+    _plan: Arc<CompiledCall>,
+    status: LaunchStatus,
 }
 
 extern "C" fn outcome(context: *mut c_void, text: *mut c_char, room: usize) -> i32 {
@@ -611,7 +611,7 @@ pub(crate) fn run(row: &'static Row, executor: usize, stream: usize) -> i32 {
         words[HEAD..count].copy_from_slice(&taken.addresses);
         let context = (taken.plan.can_fail || !taken.is_kept).then(|| {
             let context =
-                LaunchContext { _plan: Arc::clone(&taken.plan), status: Status::default() };
+                LaunchContext { _plan: Arc::clone(&taken.plan), status: LaunchStatus::default() };
             Box::into_raw(Box::new(context))
         });
         if let Some(context) = context {

@@ -14,7 +14,7 @@ pub(crate) type Stream = usize;
 /// `ptoAclOperand`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand {
+pub(crate) struct OperandBytes {
     pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) writes: u32,
@@ -27,7 +27,7 @@ pub(crate) struct OperatorLaunch {
     pub(crate) blocks: u32,
     pub(crate) words: *const u64,
     pub(crate) word_count: usize,
-    pub(crate) operands: *const Operand,
+    pub(crate) operands: *const OperandBytes,
     pub(crate) operand_count: usize,
     pub(crate) outcome: Option<extern "C" fn(*mut c_void, *mut c_char, usize) -> i32>,
     pub(crate) release: Option<extern "C" fn(*mut c_void)>,

@@ -10,9 +10,11 @@ use pto_operators::{
     Activation, Binary, DType, Input, Operator, PreparedOperator, TensorType, Unary, WorkSplit,
 };
 
-use crate::call::{Alias, Call, TensorRef};
+use crate::call::{Alias, OperatorCall, TensorRef};
 use crate::element::ElementType;
-use crate::plan::{Action, Body, Function, Operand, Plan, Source, Step, blocks_of, chunk};
+use crate::plan::{
+    Action, Body, CallStep, CompiledCall, DirectOperand, Function, ValueSource, blocks_of, chunk,
+};
 use crate::refusal::{Checked, Rejection};
 use crate::value::{Value, takes_complex};
 
@@ -26,16 +28,16 @@ struct Known {
 }
 
 /// A plan that is being made.
-pub(crate) struct Graph<'c> {
-    call: &'c Call,
+pub(crate) struct CallGraph<'c> {
+    call: &'c OperatorCall,
     known: Vec<Known>,
-    sources: Vec<Source>,
-    steps: Vec<Step>,
+    sources: Vec<ValueSource>,
+    steps: Vec<CallStep>,
     can_fail: bool,
 }
 
-impl<'c> Graph<'c> {
-    pub(crate) fn new(call: &'c Call) -> Self {
+impl<'c> CallGraph<'c> {
+    pub(crate) fn new(call: &'c OperatorCall) -> Self {
         Self { call, known: Vec::new(), sources: Vec::new(), steps: Vec::new(), can_fail: false }
     }
 
@@ -44,7 +46,7 @@ impl<'c> Graph<'c> {
         self.can_fail = true;
     }
 
-    fn add(&mut self, element: ElementType, shape: &[usize], source: Source) -> V {
+    fn add(&mut self, element: ElementType, shape: &[usize], source: ValueSource) -> V {
         self.known.push(Known { element, shape: shape.to_vec() });
         self.sources.push(source);
         V(self.known.len() - 1)
@@ -52,13 +54,13 @@ impl<'c> Graph<'c> {
 
     /// A tensor of the call.
     pub(crate) fn tensor(&mut self, tensor: &TensorRef) -> V {
-        self.add(tensor.element, &tensor.object.shape, Source::Tensor(tensor.index))
+        self.add(tensor.element, &tensor.object.shape, ValueSource::Tensor(tensor.index))
     }
 
     /// A constant.
     pub(crate) fn constant(&mut self, value: Value) -> V {
         let (element, shape) = (value.element(), value.shape().to_vec());
-        self.add(element, &shape, Source::Constant(value))
+        self.add(element, &shape, ValueSource::Constant(value))
     }
 
     /// A number as a constant without dimensions.
@@ -79,19 +81,19 @@ impl<'c> Graph<'c> {
         if self.element(value) == element {
             return value;
         }
-        if let Source::Constant(constant) = &self.sources[value.0] {
+        if let ValueSource::Constant(constant) = &self.sources[value.0] {
             let cast = constant.cast(element);
             return self.constant(cast);
         }
         let shape = self.shape(value).to_vec();
-        let result = self.add(element, &shape, Source::Computed);
+        let result = self.add(element, &shape, ValueSource::Computed);
         let action = match (self.element(value), element) {
             (ElementType::Real(_), ElementType::Real(to)) => {
                 Action::Operator(Operator::Cast { to })
             }
             _ => Action::Cast(element),
         };
-        self.steps.push(Step { action, inputs: vec![value.0], outputs: vec![result.0] });
+        self.steps.push(CallStep { action, inputs: vec![value.0], outputs: vec![result.0] });
         result
     }
 
@@ -131,10 +133,10 @@ impl<'c> Graph<'c> {
                     Some(complex) if ty.dtype == DType::F64 => complex,
                     _ => ElementType::Real(ty.dtype),
                 };
-                self.add(element, &ty.shape, Source::Computed)
+                self.add(element, &ty.shape, ValueSource::Computed)
             })
             .collect();
-        self.steps.push(Step {
+        self.steps.push(CallStep {
             action: Action::Operator(operator),
             inputs: inputs.iter().map(|value| value.0).collect(),
             outputs: outputs.iter().map(|value| value.0).collect(),
@@ -186,9 +188,9 @@ impl<'c> Graph<'c> {
     ) -> Vec<V> {
         let outputs: Vec<V> = results
             .iter()
-            .map(|(element, shape)| self.add(*element, shape, Source::Computed))
+            .map(|(element, shape)| self.add(*element, shape, ValueSource::Computed))
             .collect();
-        self.steps.push(Step {
+        self.steps.push(CallStep {
             action: Action::Own(function),
             inputs: inputs.iter().map(|value| value.0).collect(),
             outputs: outputs.iter().map(|value| value.0).collect(),
@@ -197,7 +199,7 @@ impl<'c> Graph<'c> {
     }
 
     /// The plan that writes these values to these tensors, each as that tensor's type.
-    pub(crate) fn finish(mut self, results: &[(V, &TensorRef)]) -> Checked<Plan> {
+    pub(crate) fn finish(mut self, results: &[(V, &TensorRef)]) -> Checked<CompiledCall> {
         let mut outputs = Vec::new();
         for (value, tensor) in results {
             let own = self.shape(*value).to_vec();
@@ -218,7 +220,7 @@ impl<'c> Graph<'c> {
         }
         let call = self.call;
         let tensors = call.views();
-        let plan = |body: Body, blocks: u32, can_fail: bool| Plan {
+        let plan = |body: Body, blocks: u32, can_fail: bool| CompiledCall {
             tensors: call.views(),
             body,
             blocks,
@@ -244,7 +246,7 @@ impl<'c> Graph<'c> {
 
     /// Makes one operator of a list of elementwise ones with one result.
     fn fuse(&mut self, outputs: &[(usize, usize)]) {
-        let is_elementwise = |step: &Step| match &step.action {
+        let is_elementwise = |step: &CallStep| match &step.action {
             Action::Operator(operator) => operator.function().is_some(),
             _ => false,
         };
@@ -258,7 +260,7 @@ impl<'c> Graph<'c> {
         // Values that no step of the list makes come first.
         let given: Vec<usize> = (0..self.sources.len())
             .filter(|at| {
-                !matches!(self.sources[*at], Source::Computed)
+                !matches!(self.sources[*at], ValueSource::Computed)
                     && self.steps.iter().any(|step| step.inputs.contains(at))
             })
             .collect();
@@ -298,8 +300,11 @@ impl<'c> Graph<'c> {
         if found[0].shape != self.known[result].shape {
             return;
         }
-        self.steps =
-            vec![Step { action: Action::Operator(operator), inputs: given, outputs: vec![result] }];
+        self.steps = vec![CallStep {
+            action: Action::Operator(operator),
+            inputs: given,
+            outputs: vec![result],
+        }];
     }
 
     /// The one operator on the tensors as they are, with its operands and blocks; `None`: copies are needed.
@@ -307,8 +312,8 @@ impl<'c> Graph<'c> {
         &self,
         outputs: &[(usize, usize)],
         tensors: &[crate::value::View],
-    ) -> Checked<Option<(PreparedOperator, Vec<Operand>, u32)>> {
-        let [Step { action: Action::Operator(operator), inputs, outputs: made }] =
+    ) -> Checked<Option<(PreparedOperator, Vec<DirectOperand>, u32)>> {
+        let [CallStep { action: Action::Operator(operator), inputs, outputs: made }] =
             self.steps.as_slice()
         else {
             return Ok(None);
@@ -316,9 +321,9 @@ impl<'c> Graph<'c> {
         let is_prefix = made.len() >= outputs.len()
             && made.iter().zip(outputs).all(|(made, (value, _))| made == value);
         let dense = |at: usize| match &self.sources[at] {
-            Source::Tensor(number) => tensors[*number].is_dense,
-            Source::Constant(value) => !value.element().is_complex(),
-            Source::Computed => false,
+            ValueSource::Tensor(number) => tensors[*number].is_dense,
+            ValueSource::Constant(value) => !value.element().is_complex(),
+            ValueSource::Computed => false,
         };
         let is_real = inputs.iter().chain(made).all(|at| !self.known[*at].element.is_complex());
         let is_elementwise =
@@ -366,11 +371,11 @@ impl<'c> Graph<'c> {
         let operands = inputs
             .iter()
             .map(|at| match &self.sources[*at] {
-                Source::Tensor(number) => Some(Operand::Tensor(*number)),
-                Source::Constant(Value::Real(tensor)) => Some(Operand::constant(tensor)),
+                ValueSource::Tensor(number) => Some(DirectOperand::Tensor(*number)),
+                ValueSource::Constant(Value::Real(tensor)) => Some(DirectOperand::constant(tensor)),
                 _ => None,
             })
-            .chain(outputs.iter().map(|(_, number)| Some(Operand::Tensor(*number))))
+            .chain(outputs.iter().map(|(_, number)| Some(DirectOperand::Tensor(*number))))
             .collect::<Option<Vec<_>>>();
         Ok(operands.map(|operands| (prepared, operands, blocks_of(units, cost))))
     }

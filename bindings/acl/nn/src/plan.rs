@@ -23,7 +23,7 @@ const GRAIN_NS: f64 = 20_000.0;
 const MOST_BLOCKS: usize = 24;
 
 /// A compiled call.
-pub(crate) struct Plan {
+pub(crate) struct CompiledCall {
     /// The tensors, in the order of their addresses.
     pub(crate) tensors: Vec<View>,
     pub(crate) body: Body,
@@ -39,15 +39,15 @@ pub(crate) enum Body {
     /// Nothing: there are no elements.
     Nothing,
     /// One operator on the tensors as they are: inputs, constants, outputs.
-    Direct { operator: PreparedOperator, operands: Vec<Operand> },
+    Direct { operator: PreparedOperator, operands: Vec<DirectOperand> },
     /// An elementwise operator whose output is one of its inputs: by chunks, each computed beside the tensors.
-    InPlace { operator: PreparedOperator, operands: Vec<Operand>, elements: usize },
+    InPlace { operator: PreparedOperator, operands: Vec<DirectOperand>, elements: usize },
     /// A list of steps on copies of the tensors.
-    Steps { steps: Vec<Step>, sources: Vec<Source>, outputs: Vec<(usize, usize)> },
+    Steps { steps: Vec<CallStep>, sources: Vec<ValueSource>, outputs: Vec<(usize, usize)> },
 }
 
 /// An operand of a direct operator.
-pub(crate) enum Operand {
+pub(crate) enum DirectOperand {
     /// The tensor with this number.
     Tensor(usize),
     /// A constant of the plan, in words, so that it is aligned.
@@ -55,7 +55,7 @@ pub(crate) enum Operand {
 }
 
 /// Where a value of a list of steps comes from.
-pub(crate) enum Source {
+pub(crate) enum ValueSource {
     Tensor(usize),
     Constant(Value),
     /// Of a step.
@@ -73,7 +73,7 @@ pub(crate) enum Action {
 }
 
 /// A step: what it does, and the numbers of the values that it takes and gives.
-pub(crate) struct Step {
+pub(crate) struct CallStep {
     pub(crate) action: Action,
     pub(crate) inputs: Vec<usize>,
     pub(crate) outputs: Vec<usize>,
@@ -81,7 +81,7 @@ pub(crate) struct Step {
 
 /// How a launch ended, where it can fail: the reason is set once.
 #[derive(Default)]
-pub(crate) struct Status(pub(crate) OnceLock<String>);
+pub(crate) struct LaunchStatus(pub(crate) OnceLock<String>);
 
 /// A fault of this library in a launch without an outcome: the next call reports it.
 pub(crate) static FAULT: OnceLock<String> = OnceLock::new();
@@ -119,10 +119,10 @@ pub(crate) unsafe extern "C" fn run(args: *const u64) {
         unsafe { word.read() }
     };
     let address = |at: usize| usize::try_from(word(at)).unwrap_or(0);
-    let plan = std::ptr::with_exposed_provenance::<Plan>(address(0));
+    let plan = std::ptr::with_exposed_provenance::<CompiledCall>(address(0));
     // SAFETY: the caller promises the plan.
     let plan = unsafe { &*plan };
-    let status = std::ptr::with_exposed_provenance::<Status>(address(1));
+    let status = std::ptr::with_exposed_provenance::<LaunchStatus>(address(1));
     // SAFETY: null, or the caller promises the status.
     let status = unsafe { status.as_ref() };
     let addresses: Vec<u64> = (0..plan.tensors.len()).map(|at| word(HEAD + at)).collect();
@@ -149,7 +149,7 @@ pub(crate) unsafe extern "C" fn run(args: *const u64) {
     }
 }
 
-impl Plan {
+impl CompiledCall {
     /// Computes a block.
     ///
     /// # Safety
@@ -162,8 +162,8 @@ impl Plan {
                 let at: Vec<u64> = operands
                     .iter()
                     .map(|operand| match operand {
-                        Operand::Tensor(number) => addresses[*number],
-                        Operand::Constant(words) => words.as_ptr().expose_provenance() as u64,
+                        DirectOperand::Tensor(number) => addresses[*number],
+                        DirectOperand::Constant(words) => words.as_ptr().expose_provenance() as u64,
                     })
                     .collect();
                 // SAFETY: the caller promises the memory; the plan is direct only where outputs overlap no input, and blocks have different units.
@@ -179,13 +179,13 @@ impl Plan {
                 let mut values: Vec<Option<Value>> = sources
                     .iter()
                     .map(|source| match source {
-                        Source::Tensor(number) => {
+                        ValueSource::Tensor(number) => {
                             let at = usize::try_from(addresses[*number]).unwrap_or(0);
                             // SAFETY: the caller promises the memory.
                             Some(unsafe { self.tensors[*number].read(at) })
                         }
-                        Source::Constant(value) => Some(value.clone()),
-                        Source::Computed => None,
+                        ValueSource::Constant(value) => Some(value.clone()),
+                        ValueSource::Computed => None,
                     })
                     .collect();
                 for step in steps {
@@ -218,7 +218,7 @@ impl Plan {
     /// As for `compute`; operands are dense and have as many elements as the output, or one.
     unsafe fn in_place(
         &self,
-        (operator, operands): (&PreparedOperator, &[Operand]),
+        (operator, operands): (&PreparedOperator, &[DirectOperand]),
         addresses: &[u64],
         (first, count): (usize, usize),
     ) -> Result<(), String> {
@@ -226,10 +226,10 @@ impl Plan {
         let mut buffers: Vec<Vec<u64>> = operands
             .iter()
             .map(|operand| match operand {
-                Operand::Tensor(number) => {
+                DirectOperand::Tensor(number) => {
                     vec![0; (chunk * self.tensors[*number].element.bytes()).div_ceil(8)]
                 }
-                Operand::Constant(words) => words.clone(),
+                DirectOperand::Constant(words) => words.clone(),
             })
             .collect();
         let at: Vec<u64> =
@@ -247,7 +247,7 @@ impl Plan {
                 (from + start, size * if is_one { 1 } else { length })
             };
             for (operand, own) in operands[..output].iter().zip(&at) {
-                if let Operand::Tensor(number) = operand {
+                if let DirectOperand::Tensor(number) = operand {
                     let (from, bytes) = part(*number);
                     // SAFETY: the caller promises the memory; the buffer is our own and large enough.
                     unsafe { copy(from, *own, bytes) };
@@ -255,7 +255,7 @@ impl Plan {
             }
             // SAFETY: the buffers are tensors of the chunk.
             unsafe { operator.run(&at, (0, length)) }.map_err(|error| error.to_string())?;
-            if let Operand::Tensor(number) = &operands[output] {
+            if let DirectOperand::Tensor(number) = &operands[output] {
                 let (to, bytes) = part(*number);
                 // SAFETY: as above.
                 unsafe { copy(usize::try_from(at[output]).unwrap_or(0), to as u64, bytes) };
@@ -292,7 +292,7 @@ impl Action {
     }
 }
 
-impl Operand {
+impl DirectOperand {
     /// A constant.
     pub(crate) fn constant(tensor: &Tensor) -> Self {
         let bytes = tensor.bytes();

@@ -17,7 +17,7 @@ use crate::call::{
     B, C, D, F, Gathered, I, L, N, Output, Parameter, Row, S, T, W, X, first_as_output, prepare,
     run, tensor,
 };
-use crate::rules::elementwise::{self as e, Form};
+use crate::rules::elementwise::{self as e, OperandForm};
 use crate::rules::{index, linear, random, reduce, search, shape};
 
 /// The two functions of an operator: a name, arguments of the first call, its outputs, and arguments behind them.
@@ -140,56 +140,56 @@ operators! {
     "Clamp" (self_: T, clipValueMin: S, clipValueMax: S | out) => e::clamp;
 
     // Functions of two numbers.
-    "Add" / "InplaceAdd" (self_: T, other: T, alpha: S | out) => |c| e::sum(c, Bi::Add, Form::Tensors);
-    "Adds" (self_: T, other: S, alpha: S | out) => |c| e::sum(c, Bi::Add, Form::Scalar);
-    "Sub" / "InplaceSub" (self_: T, other: T, alpha: S | out) => |c| e::sum(c, Bi::Sub, Form::Tensors);
-    "Subs" (self_: T, other: S, alpha: S | out) => |c| e::sum(c, Bi::Sub, Form::Scalar);
-    "Rsubs" (self_: T, other: S, alpha: S | out) => |c| e::sum(c, Bi::Sub, Form::Reversed);
-    "Mul" / "InplaceMul" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Mul, Form::Tensors);
-    "Muls" (self_: T, other: S | out) => |c| e::arithmetic(c, Bi::Mul, Form::Scalar);
-    "Div" / "InplaceDiv" (self_: T, other: T | out) => |c| e::divide(c, Form::Tensors);
-    "Divs" (self_: T, other: S | out) => |c| e::divide(c, Form::Scalar);
+    "Add" / "InplaceAdd" (self_: T, other: T, alpha: S | out) => |c| e::sum(c, Bi::Add, OperandForm::Tensors);
+    "Adds" (self_: T, other: S, alpha: S | out) => |c| e::sum(c, Bi::Add, OperandForm::Scalar);
+    "Sub" / "InplaceSub" (self_: T, other: T, alpha: S | out) => |c| e::sum(c, Bi::Sub, OperandForm::Tensors);
+    "Subs" (self_: T, other: S, alpha: S | out) => |c| e::sum(c, Bi::Sub, OperandForm::Scalar);
+    "Rsubs" (self_: T, other: S, alpha: S | out) => |c| e::sum(c, Bi::Sub, OperandForm::Reversed);
+    "Mul" / "InplaceMul" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Mul, OperandForm::Tensors);
+    "Muls" (self_: T, other: S | out) => |c| e::arithmetic(c, Bi::Mul, OperandForm::Scalar);
+    "Div" / "InplaceDiv" (self_: T, other: T | out) => |c| e::divide(c, OperandForm::Tensors);
+    "Divs" (self_: T, other: S | out) => |c| e::divide(c, OperandForm::Scalar);
     "DivMod" (self_: T, other: T, mode: W | out) => e::divide_mode;
-    "FloorDivide" / "InplaceFloorDivide" (self_: T, other: T | out) => |c| e::floor_divide(c, Form::Tensors);
-    "FloorDivides" / "InplaceFloorDivides" (self_: T, other: S | out) => |c| e::floor_divide(c, Form::Scalar);
-    "FmodTensor" / "InplaceFmodTensor" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Fmod, Form::Tensors);
-    "FmodScalar" / "InplaceFmodScalar" (self_: T, other: S | out) => |c| e::arithmetic(c, Bi::Fmod, Form::Scalar);
-    "RemainderTensorTensor" / "InplaceRemainderTensorTensor" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Mod, Form::Tensors);
-    "RemainderTensorScalar" (self_: T, other: S | out) => |c| e::arithmetic(c, Bi::Mod, Form::Scalar);
-    "RemainderScalarTensor" (self_: S, other: T | out) => |c| e::arithmetic(c, Bi::Mod, Form::Reversed);
-    "PowTensorTensor" (self_: T, exponent: T | out) => |c| e::power(c, Form::Tensors);
-    "PowTensorScalar" / "InplacePowTensorScalar" (self_: T, exponent: S | out) => |c| e::power(c, Form::Scalar);
-    "PowScalarTensor" (self_: S, exponent: T | out) => |c| e::power(c, Form::Reversed);
-    "Maximum" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Max, Form::Tensors);
-    "Minimum" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Min, Form::Tensors);
+    "FloorDivide" / "InplaceFloorDivide" (self_: T, other: T | out) => |c| e::floor_divide(c, OperandForm::Tensors);
+    "FloorDivides" / "InplaceFloorDivides" (self_: T, other: S | out) => |c| e::floor_divide(c, OperandForm::Scalar);
+    "FmodTensor" / "InplaceFmodTensor" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Fmod, OperandForm::Tensors);
+    "FmodScalar" / "InplaceFmodScalar" (self_: T, other: S | out) => |c| e::arithmetic(c, Bi::Fmod, OperandForm::Scalar);
+    "RemainderTensorTensor" / "InplaceRemainderTensorTensor" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Mod, OperandForm::Tensors);
+    "RemainderTensorScalar" (self_: T, other: S | out) => |c| e::arithmetic(c, Bi::Mod, OperandForm::Scalar);
+    "RemainderScalarTensor" (self_: S, other: T | out) => |c| e::arithmetic(c, Bi::Mod, OperandForm::Reversed);
+    "PowTensorTensor" (self_: T, exponent: T | out) => |c| e::power(c, OperandForm::Tensors);
+    "PowTensorScalar" / "InplacePowTensorScalar" (self_: T, exponent: S | out) => |c| e::power(c, OperandForm::Scalar);
+    "PowScalarTensor" (self_: S, exponent: T | out) => |c| e::power(c, OperandForm::Reversed);
+    "Maximum" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Max, OperandForm::Tensors);
+    "Minimum" (self_: T, other: T | out) => |c| e::arithmetic(c, Bi::Min, OperandForm::Tensors);
     "Atan2" (self_: T, other: T | out) => |c| e::float_pair(c, Bi::Atan2);
     "LogAddExp" (self_: T, other: T | out) => |c| e::log_add_exp(c, false);
     "LogAddExp2" (self_: T, other: T | out) => |c| e::log_add_exp(c, true);
     "Gcd" (self_: T, other: T | out) => e::gcd;
     "Heaviside" (self_: T, values: T | out) => e::heaviside;
-    "LeftShift" (self_: T, shiftBits: T | out) => |c| e::bitwise(c, Bi::ShiftLeft, Form::Tensors);
-    "RightShift" (self_: T, shiftBits: T | out) => |c| e::bitwise(c, Bi::ShiftRight, Form::Tensors);
-    "BitwiseAndTensor" / "InplaceBitwiseAndTensor" (self_: T, other: T | out) => |c| e::bitwise(c, Bi::BitwiseAnd, Form::Tensors);
-    "BitwiseAndScalar" / "InplaceBitwiseAndScalar" (self_: T, other: S | out) => |c| e::bitwise(c, Bi::BitwiseAnd, Form::Scalar);
-    "BitwiseOrTensor" / "InplaceBitwiseOrTensor" (self_: T, other: T | out) => |c| e::bitwise(c, Bi::BitwiseOr, Form::Tensors);
-    "BitwiseOrScalar" / "InplaceBitwiseOrScalar" (self_: T, other: S | out) => |c| e::bitwise(c, Bi::BitwiseOr, Form::Scalar);
-    "BitwiseXorTensor" / "InplaceBitwiseXorTensor" (self_: T, other: T | out) => |c| e::bitwise(c, Bi::BitwiseXor, Form::Tensors);
-    "BitwiseXorScalar" / "InplaceBitwiseXorScalar" (self_: T, other: S | out) => |c| e::bitwise(c, Bi::BitwiseXor, Form::Scalar);
+    "LeftShift" (self_: T, shiftBits: T | out) => |c| e::bitwise(c, Bi::ShiftLeft, OperandForm::Tensors);
+    "RightShift" (self_: T, shiftBits: T | out) => |c| e::bitwise(c, Bi::ShiftRight, OperandForm::Tensors);
+    "BitwiseAndTensor" / "InplaceBitwiseAndTensor" (self_: T, other: T | out) => |c| e::bitwise(c, Bi::BitwiseAnd, OperandForm::Tensors);
+    "BitwiseAndScalar" / "InplaceBitwiseAndScalar" (self_: T, other: S | out) => |c| e::bitwise(c, Bi::BitwiseAnd, OperandForm::Scalar);
+    "BitwiseOrTensor" / "InplaceBitwiseOrTensor" (self_: T, other: T | out) => |c| e::bitwise(c, Bi::BitwiseOr, OperandForm::Tensors);
+    "BitwiseOrScalar" / "InplaceBitwiseOrScalar" (self_: T, other: S | out) => |c| e::bitwise(c, Bi::BitwiseOr, OperandForm::Scalar);
+    "BitwiseXorTensor" / "InplaceBitwiseXorTensor" (self_: T, other: T | out) => |c| e::bitwise(c, Bi::BitwiseXor, OperandForm::Tensors);
+    "BitwiseXorScalar" / "InplaceBitwiseXorScalar" (self_: T, other: S | out) => |c| e::bitwise(c, Bi::BitwiseXor, OperandForm::Scalar);
     "LogicalAnd" (self_: T, other: T | out) => |c| e::logical(c, Bi::And);
     "LogicalOr" (self_: T, other: T | out) => |c| e::logical(c, Bi::Or);
     "LogicalXor" (self_: T, other: T | out) => |c| e::logical(c, Bi::Xor);
-    "EqTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::Equal, Form::Tensors);
-    "EqScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::Equal, Form::Scalar);
-    "NeTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::NotEqual, Form::Tensors);
-    "NeScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::NotEqual, Form::Scalar);
-    "LtTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::Less, Form::Tensors);
-    "LtScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::Less, Form::Scalar);
-    "LeTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::LessOrEqual, Form::Tensors);
-    "LeScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::LessOrEqual, Form::Scalar);
-    "GtTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::Greater, Form::Tensors);
-    "GtScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::Greater, Form::Scalar);
-    "GeTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::GreaterOrEqual, Form::Tensors);
-    "GeScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::GreaterOrEqual, Form::Scalar);
+    "EqTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::Equal, OperandForm::Tensors);
+    "EqScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::Equal, OperandForm::Scalar);
+    "NeTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::NotEqual, OperandForm::Tensors);
+    "NeScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::NotEqual, OperandForm::Scalar);
+    "LtTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::Less, OperandForm::Tensors);
+    "LtScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::Less, OperandForm::Scalar);
+    "LeTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::LessOrEqual, OperandForm::Tensors);
+    "LeScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::LessOrEqual, OperandForm::Scalar);
+    "GtTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::Greater, OperandForm::Tensors);
+    "GtScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::Greater, OperandForm::Scalar);
+    "GeTensor" (self_: T, other: T | out) => |c| e::compare(c, Bi::GreaterOrEqual, OperandForm::Tensors);
+    "GeScalar" (self_: T, other: S | out) => |c| e::compare(c, Bi::GreaterOrEqual, OperandForm::Scalar);
     "Complex" (real: T, imag: T | out) => e::complex;
 
     // Choices and constants.

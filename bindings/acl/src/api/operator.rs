@@ -20,13 +20,13 @@ const MOST_OPERANDS: usize = 4096;
 /// `ptoAclOperand`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Operand {
+struct OperandBytes {
     address: usize,
     bytes: usize,
     writes: u32,
 }
 
-impl Pointee for Operand {}
+impl Pointee for OperandBytes {}
 
 /// `ptoAclOperator`.
 #[repr(C)]
@@ -60,7 +60,7 @@ api! {
             ))
         })?;
         let words = In::<u64>::at(asked.words).list("words", asked.word_count)?;
-        let operands = In::<Operand>::at(asked.operands).list("operands", asked.operand_count)?;
+        let operands = In::<OperandBytes>::at(asked.operands).list("operands", asked.operand_count)?;
         let touches = operands.iter().map(|operand| {
             let how = if operand.writes == 0 { MemoryUse::Reads } else { MemoryUse::Writes };
             Touch::new(how, operand.address, operand.bytes)

@@ -5,16 +5,16 @@
 
 use pto_operators::{Activation, Binary, DType, Operator, Unary};
 
-use crate::call::{Call, TensorRef};
+use crate::call::{OperatorCall, TensorRef};
 use crate::element::{BOOL, ElementType, F32, F64, I64};
-use crate::graph::{Graph, V};
+use crate::graph::{CallGraph, V};
 use crate::objects::ScalarObject;
-use crate::plan::Plan;
+use crate::plan::CompiledCall;
 use crate::refusal::Checked;
 use crate::value::{Value, doubles, evaluate};
 
 /// The value as a float: integers become the output's float type, or `f32`.
-fn float_of(graph: &mut Graph<'_>, value: V, out: &TensorRef) -> V {
+fn float_of(graph: &mut CallGraph<'_>, value: V, out: &TensorRef) -> V {
     let own = graph.element(value);
     let wanted = match (own.category(), out.element.category()) {
         (2, 2) => own.promoted(out.element),
@@ -27,7 +27,7 @@ fn float_of(graph: &mut Graph<'_>, value: V, out: &TensorRef) -> V {
 
 /// A scalar beside a tensor of this type.
 fn scalar_of(
-    graph: &mut Graph<'_>,
+    graph: &mut CallGraph<'_>,
     scalar: &ScalarObject,
     beside: ElementType,
     out: &TensorRef,
@@ -49,7 +49,11 @@ fn scalar_of(
 }
 
 /// A scalar as an element of this type.
-pub(crate) fn scalar_as(graph: &mut Graph<'_>, scalar: &ScalarObject, element: ElementType) -> V {
+pub(crate) fn scalar_as(
+    graph: &mut CallGraph<'_>,
+    scalar: &ScalarObject,
+    element: ElementType,
+) -> V {
     let value = match scalar.element {
         ElementType::Real(_) => Value::Real(scalar.tensor()),
         complex => Value::of_pairs(&[], &[scalar.parts()], complex == ElementType::Complex64),
@@ -58,9 +62,9 @@ pub(crate) fn scalar_as(graph: &mut Graph<'_>, scalar: &ScalarObject, element: E
 }
 
 /// A function of numbers that gives floats.
-pub(crate) fn float(call: &Call, function: Unary) -> Checked<Plan> {
+pub(crate) fn float(call: &OperatorCall, function: Unary) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(x);
     let x = float_of(&mut graph, x, out);
     let y = graph.unary(function, x)?;
@@ -68,9 +72,9 @@ pub(crate) fn float(call: &Call, function: Unary) -> Checked<Plan> {
 }
 
 /// A function of numbers that keeps their type.
-pub(crate) fn number(call: &Call, function: Unary) -> Checked<Plan> {
+pub(crate) fn number(call: &OperatorCall, function: Unary) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(x);
     let x = graph.numeric(x);
     let y = graph.unary(function, x)?;
@@ -78,32 +82,32 @@ pub(crate) fn number(call: &Call, function: Unary) -> Checked<Plan> {
 }
 
 /// The bits turned; of truth values the other one.
-pub(crate) fn bitwise_not(call: &Call) -> Checked<Plan> {
-    let mut graph = Graph::new(call);
+pub(crate) fn bitwise_not(call: &OperatorCall) -> Checked<CompiledCall> {
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(call.tensor(0)?);
     let y = graph.unary(Unary::BitwiseNot, x)?;
     graph.finish(&[(y, call.out(0)?)])
 }
 
-pub(crate) fn logical_not(call: &Call) -> Checked<Plan> {
-    let mut graph = Graph::new(call);
+pub(crate) fn logical_not(call: &OperatorCall) -> Checked<CompiledCall> {
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(call.tensor(0)?);
     let x = graph.cast(x, BOOL);
     let y = graph.unary(Unary::Not, x)?;
     graph.finish(&[(y, call.out(0)?)])
 }
 
-pub(crate) fn cast(call: &Call) -> Checked<Plan> {
+pub(crate) fn cast(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, element, out) = (call.tensor(0)?, call.element(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(x);
     let y = graph.cast(x, element);
     graph.finish(&[(y, out)])
 }
 
 /// The real part.
-pub(crate) fn real(call: &Call) -> Checked<Plan> {
-    let mut graph = Graph::new(call);
+pub(crate) fn real(call: &OperatorCall) -> Checked<CompiledCall> {
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(call.tensor(0)?);
     let part = graph.element(x).part();
     let y = graph.cast(x, part);
@@ -111,9 +115,9 @@ pub(crate) fn real(call: &Call) -> Checked<Plan> {
 }
 
 /// Complex numbers of real and imaginary parts.
-pub(crate) fn complex(call: &Call) -> Checked<Plan> {
+pub(crate) fn complex(call: &OperatorCall) -> Checked<CompiledCall> {
     let (re, im, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let is_single = out.element == ElementType::Complex64;
     let element = if is_single { ElementType::Complex64 } else { ElementType::Complex128 };
     let [re, im] = [re, im].map(|part| graph.tensor(part));
@@ -122,7 +126,7 @@ pub(crate) fn complex(call: &Call) -> Checked<Plan> {
         let sum = graph.binary(Binary::Add, re, im)?;
         graph.shape(sum).to_vec()
     };
-    let wide = |graph: &mut Graph<'_>, value: V| {
+    let wide = |graph: &mut CallGraph<'_>, value: V| {
         let shape = shape.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
         graph.one(Operator::Expand { shape }, &[value])
     };
@@ -144,8 +148,8 @@ pub(crate) fn complex(call: &Call) -> Checked<Plan> {
 }
 
 /// Whether each element is finite.
-pub(crate) fn is_finite(call: &Call) -> Checked<Plan> {
-    let mut graph = Graph::new(call);
+pub(crate) fn is_finite(call: &OperatorCall) -> Checked<CompiledCall> {
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(call.tensor(0)?);
     let x = graph.numeric(x);
     // The difference is NaN where it is not.
@@ -157,8 +161,12 @@ pub(crate) fn is_finite(call: &Call) -> Checked<Plan> {
 }
 
 /// Whether each element is infinite.
-pub(crate) fn is_infinite(call: &Call, negative: bool, positive: bool) -> Checked<Plan> {
-    let mut graph = Graph::new(call);
+pub(crate) fn is_infinite(
+    call: &OperatorCall,
+    negative: bool,
+    positive: bool,
+) -> Checked<CompiledCall> {
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(call.tensor(0)?);
     let y = if graph.element(x).is_complex() {
         let shape = graph.shape(x).to_vec();
@@ -184,9 +192,12 @@ pub(crate) fn is_infinite(call: &Call, negative: bool, positive: bool) -> Checke
 }
 
 /// A function of `f64` that no operator of the project is.
-fn own(call: &Call, function: fn(&Value) -> Result<Vec<f64>, String>) -> Checked<Plan> {
+fn own(
+    call: &OperatorCall,
+    function: fn(&Value) -> Result<Vec<f64>, String>,
+) -> Checked<CompiledCall> {
     let out = call.out(0)?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(call.tensor(0)?);
     if graph.element(x).is_complex() {
         return Err(crate::refusal::Rejection::invalid(
@@ -206,13 +217,13 @@ fn own(call: &Call, function: fn(&Value) -> Result<Vec<f64>, String>) -> Checked
     graph.finish(&[(made[0], out)])
 }
 
-pub(crate) fn sign_bit(call: &Call) -> Checked<Plan> {
+pub(crate) fn sign_bit(call: &OperatorCall) -> Checked<CompiledCall> {
     own(call, |value| {
         Ok(value.doubles().iter().map(|x| f64::from(u8::from(x.is_sign_negative()))).collect())
     })
 }
 
-pub(crate) fn sinc(call: &Call) -> Checked<Plan> {
+pub(crate) fn sinc(call: &OperatorCall) -> Checked<CompiledCall> {
     own(call, |value| {
         let of = |x: f64| {
             let x = x * std::f64::consts::PI;
@@ -228,7 +239,7 @@ fn error_function(values: &[f64]) -> Result<Vec<f64>, String> {
 }
 
 /// 1 - the error function, without loss for large x.
-pub(crate) fn erfc(call: &Call) -> Checked<Plan> {
+pub(crate) fn erfc(call: &OperatorCall) -> Checked<CompiledCall> {
     own(call, |value| {
         let values = value.doubles();
         let near = error_function(&values)?;
@@ -253,7 +264,7 @@ fn tail(x: f64) -> f64 {
 }
 
 /// The inverse of the error function: an approximation (M. Giles, "Approximating the erfinv function", 2010), and two steps of Newton's.
-pub(crate) fn erfinv(call: &Call) -> Checked<Plan> {
+pub(crate) fn erfinv(call: &OperatorCall) -> Checked<CompiledCall> {
     own(call, |value| {
         let values = value.doubles();
         let mut found: Vec<f64> = values.iter().map(|x| first_erfinv(*x)).collect();
@@ -320,9 +331,9 @@ fn bounded(number: f64, element: ElementType) -> f64 {
 }
 
 /// (x, nan, positive infinity, negative infinity): these replaced.
-pub(crate) fn nan_to_num(call: &Call) -> Checked<Plan> {
+pub(crate) fn nan_to_num(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let mut value = graph.tensor(x);
     if x.element.is_float() {
         let constants = [1, 2, 3].map(|at| bounded(call.number(at), x.element));
@@ -348,9 +359,9 @@ pub(crate) fn nan_to_num(call: &Call) -> Checked<Plan> {
 }
 
 /// (x, decimals): rounded to so many.
-pub(crate) fn round_decimals(call: &Call) -> Checked<Plan> {
+pub(crate) fn round_decimals(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, decimals, out) = (call.tensor(0)?, call.integer(1), call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(x);
     let x = graph.numeric(x);
     let element = graph.element(x);
@@ -371,9 +382,9 @@ pub(crate) fn round_decimals(call: &Call) -> Checked<Plan> {
 }
 
 /// (x, min, max): scalars, each of which may be left out.
-pub(crate) fn clamp(call: &Call) -> Checked<Plan> {
+pub(crate) fn clamp(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let mut value = graph.tensor(x);
     value = graph.numeric(value);
     for (at, function) in [(1, Binary::Max), (2, Binary::Min)] {
@@ -388,18 +399,18 @@ pub(crate) fn clamp(call: &Call) -> Checked<Plan> {
 }
 
 /// The operands of two tensors (arguments 0 and 1), in the type that both have in common.
-fn pair<'c>(call: &'c Call) -> Checked<(Graph<'c>, [V; 2], &'c TensorRef)> {
+fn pair<'c>(call: &'c OperatorCall) -> Checked<(CallGraph<'c>, [V; 2], &'c TensorRef)> {
     let (a, b, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let (a, b) = (graph.tensor(a), graph.tensor(b));
     let operands = graph.promote(a, b);
     Ok((graph, operands, out))
 }
 
 /// The operands of a tensor and a scalar (arguments 0 and 1).
-fn beside_scalar<'c>(call: &'c Call) -> Checked<(Graph<'c>, [V; 2], &'c TensorRef)> {
+fn beside_scalar<'c>(call: &'c OperatorCall) -> Checked<(CallGraph<'c>, [V; 2], &'c TensorRef)> {
     let (a, b, out) = (call.tensor(0)?, call.scalar(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let a = graph.tensor(a);
     let beside = graph.element(a);
     let b = scalar_of(&mut graph, &b, beside, out);
@@ -407,11 +418,11 @@ fn beside_scalar<'c>(call: &'c Call) -> Checked<(Graph<'c>, [V; 2], &'c TensorRe
     Ok((graph, operands, out))
 }
 
-type Operands<'c> = (Graph<'c>, [V; 2], &'c TensorRef);
+type Operands<'c> = (CallGraph<'c>, [V; 2], &'c TensorRef);
 
 /// Which operands an operator has.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
+pub(crate) enum OperandForm {
     /// Two tensors.
     Tensors,
     /// A tensor and a scalar.
@@ -420,13 +431,13 @@ pub(crate) enum Form {
     Reversed,
 }
 
-fn operands<'c>(call: &'c Call, form: Form) -> Checked<Operands<'c>> {
+fn operands<'c>(call: &'c OperatorCall, form: OperandForm) -> Checked<Operands<'c>> {
     match form {
-        Form::Tensors => pair(call),
-        Form::Scalar => beside_scalar(call),
-        Form::Reversed => {
+        OperandForm::Tensors => pair(call),
+        OperandForm::Scalar => beside_scalar(call),
+        OperandForm::Reversed => {
             let (a, b, out) = (call.scalar(0)?, call.tensor(1)?, call.out(0)?);
-            let mut graph = Graph::new(call);
+            let mut graph = CallGraph::new(call);
             let b = graph.tensor(b);
             let beside = graph.element(b);
             let a = scalar_of(&mut graph, &a, beside, out);
@@ -437,7 +448,11 @@ fn operands<'c>(call: &'c Call, form: Form) -> Checked<Operands<'c>> {
 }
 
 /// A function of two numbers. Of truth values sums and products are truth values, as NumPy has them.
-pub(crate) fn arithmetic(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
+pub(crate) fn arithmetic(
+    call: &OperatorCall,
+    function: Binary,
+    form: OperandForm,
+) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = operands(call, form)?;
     let of_truths = graph.element(a) == BOOL;
     let [a, b] = [graph.numeric(a), graph.numeric(b)];
@@ -446,15 +461,19 @@ pub(crate) fn arithmetic(call: &Call, function: Binary, form: Form) -> Checked<P
     graph.finish(&[(y, out)])
 }
 
-fn as_truth(graph: &mut Graph<'_>, value: V, of_truths: bool, function: Binary) -> V {
+fn as_truth(graph: &mut CallGraph<'_>, value: V, of_truths: bool, function: Binary) -> V {
     let keeps_truth = matches!(function, Binary::Add | Binary::Mul | Binary::Max | Binary::Min);
     if of_truths && keeps_truth { graph.cast(value, BOOL) } else { value }
 }
 
 /// a + alpha b, or a - alpha b, or b - alpha a; alpha is argument 2.
-pub(crate) fn sum(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
-    let is_reversed = matches!(form, Form::Reversed);
-    let form = if is_reversed { Form::Scalar } else { form };
+pub(crate) fn sum(
+    call: &OperatorCall,
+    function: Binary,
+    form: OperandForm,
+) -> Checked<CompiledCall> {
+    let is_reversed = matches!(form, OperandForm::Reversed);
+    let form = if is_reversed { OperandForm::Scalar } else { form };
     let (mut graph, [a, b], out) = operands(call, form)?;
     let of_truths = graph.element(a) == BOOL;
     let [a, b] = [graph.numeric(a), graph.numeric(b)];
@@ -473,7 +492,7 @@ pub(crate) fn sum(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
 }
 
 /// The quotient as a float.
-pub(crate) fn divide(call: &Call, form: Form) -> Checked<Plan> {
+pub(crate) fn divide(call: &OperatorCall, form: OperandForm) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = operands(call, form)?;
     let [a, b] = [float_of(&mut graph, a, out), float_of(&mut graph, b, out)];
     let y = graph.binary(Binary::Div, a, b)?;
@@ -481,7 +500,7 @@ pub(crate) fn divide(call: &Call, form: Form) -> Checked<Plan> {
 }
 
 /// The quotient, rounded down.
-fn floored(graph: &mut Graph<'_>, [a, b]: [V; 2]) -> Checked<V> {
+fn floored(graph: &mut CallGraph<'_>, [a, b]: [V; 2]) -> Checked<V> {
     let rest = graph.binary(Binary::Mod, a, b)?;
     let whole = graph.binary(Binary::Sub, a, rest)?;
     let quotient = graph.binary(Binary::Div, whole, b)?;
@@ -496,7 +515,7 @@ fn floored(graph: &mut Graph<'_>, [a, b]: [V; 2]) -> Checked<V> {
     graph.choose(by_zero, plain, rounded)
 }
 
-pub(crate) fn floor_divide(call: &Call, form: Form) -> Checked<Plan> {
+pub(crate) fn floor_divide(call: &OperatorCall, form: OperandForm) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = operands(call, form)?;
     let operands = [graph.numeric(a), graph.numeric(b)];
     let y = floored(&mut graph, operands)?;
@@ -504,7 +523,7 @@ pub(crate) fn floor_divide(call: &Call, form: Form) -> Checked<Plan> {
 }
 
 /// (a, b, mode): 0 the quotient, 1 towards zero, 2 rounded down.
-pub(crate) fn divide_mode(call: &Call) -> Checked<Plan> {
+pub(crate) fn divide_mode(call: &OperatorCall) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = pair(call)?;
     let y = match call.integer(2) {
         0 => {
@@ -531,14 +550,14 @@ pub(crate) fn divide_mode(call: &Call) -> Checked<Plan> {
 }
 
 /// a to the power b.
-pub(crate) fn power(call: &Call, form: Form) -> Checked<Plan> {
-    if let (Form::Scalar, Ok(x), Ok(exponent)) = (form, call.tensor(0), call.scalar(1))
+pub(crate) fn power(call: &OperatorCall, form: OperandForm) -> Checked<CompiledCall> {
+    if let (OperandForm::Scalar, Ok(x), Ok(exponent)) = (form, call.tensor(0), call.scalar(1))
         && x.element.is_float()
         && !exponent.element.is_complex()
     {
         // A power of a float takes the exponent as it is.
         let out = call.out(0)?;
-        let mut graph = Graph::new(call);
+        let mut graph = CallGraph::new(call);
         let x = graph.tensor(x);
         let exponent = scalar_as(&mut graph, &exponent, F64);
         let y = graph.binary(Binary::Pow, x, exponent)?;
@@ -548,7 +567,11 @@ pub(crate) fn power(call: &Call, form: Form) -> Checked<Plan> {
 }
 
 /// A comparison.
-pub(crate) fn compare(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
+pub(crate) fn compare(
+    call: &OperatorCall,
+    function: Binary,
+    form: OperandForm,
+) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = operands(call, form)?;
     let [a, b] = [graph.numeric(a), graph.numeric(b)];
     let y = graph.binary(function, a, b)?;
@@ -556,9 +579,9 @@ pub(crate) fn compare(call: &Call, function: Binary, form: Form) -> Checked<Plan
 }
 
 /// A function of two truth values.
-pub(crate) fn logical(call: &Call, function: Binary) -> Checked<Plan> {
+pub(crate) fn logical(call: &OperatorCall, function: Binary) -> Checked<CompiledCall> {
     let (a, b, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let [a, b] = [a, b].map(|operand| graph.tensor(operand));
     let [a, b] = [a, b].map(|operand| graph.cast(operand, BOOL));
     let y = graph.binary(function, a, b)?;
@@ -566,14 +589,18 @@ pub(crate) fn logical(call: &Call, function: Binary) -> Checked<Plan> {
 }
 
 /// A function of the bits of two integers.
-pub(crate) fn bitwise(call: &Call, function: Binary, form: Form) -> Checked<Plan> {
+pub(crate) fn bitwise(
+    call: &OperatorCall,
+    function: Binary,
+    form: OperandForm,
+) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = operands(call, form)?;
     let y = graph.binary(function, a, b)?;
     graph.finish(&[(y, out)])
 }
 
 /// A function of two floats.
-pub(crate) fn float_pair(call: &Call, function: Binary) -> Checked<Plan> {
+pub(crate) fn float_pair(call: &OperatorCall, function: Binary) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = pair(call)?;
     let [a, b] = [float_of(&mut graph, a, out), float_of(&mut graph, b, out)];
     let y = graph.binary(function, a, b)?;
@@ -581,7 +608,7 @@ pub(crate) fn float_pair(call: &Call, function: Binary) -> Checked<Plan> {
 }
 
 /// The logarithm of the sum of two powers of e, or of 2.
-pub(crate) fn log_add_exp(call: &Call, is_binary: bool) -> Checked<Plan> {
+pub(crate) fn log_add_exp(call: &OperatorCall, is_binary: bool) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = pair(call)?;
     let [a, b] = [float_of(&mut graph, a, out), float_of(&mut graph, b, out)];
     let element = graph.element(a);
@@ -602,14 +629,14 @@ pub(crate) fn log_add_exp(call: &Call, is_binary: bool) -> Checked<Plan> {
 }
 
 /// The greatest common divisor.
-pub(crate) fn gcd(call: &Call) -> Checked<Plan> {
+pub(crate) fn gcd(call: &OperatorCall) -> Checked<CompiledCall> {
     let (mut graph, [a, b], out) = pair(call)?;
     let [a, b] = [graph.cast(a, I64), graph.cast(b, I64)];
     let both = graph.binary(Binary::BitwiseOr, a, b)?;
     let shape = graph.shape(both).to_vec();
     let extents: Vec<i64> =
         shape.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
-    let wide = |graph: &mut Graph<'_>, value: V| {
+    let wide = |graph: &mut CallGraph<'_>, value: V| {
         graph.one(Operator::Expand { shape: extents.clone() }, &[value])
     };
     let (a, b) = (wide(&mut graph, a)?, wide(&mut graph, b)?);
@@ -637,7 +664,7 @@ pub(crate) fn gcd(call: &Call) -> Checked<Plan> {
 }
 
 /// 0 below 0, h at 0, 1 above.
-pub(crate) fn heaviside(call: &Call) -> Checked<Plan> {
+pub(crate) fn heaviside(call: &OperatorCall) -> Checked<CompiledCall> {
     let (mut graph, [x, h], out) = pair(call)?;
     let [x, h] = [graph.numeric(x), graph.numeric(h)];
     let element = graph.element(x);
@@ -653,9 +680,9 @@ pub(crate) fn heaviside(call: &Call) -> Checked<Plan> {
 }
 
 /// (condition, x, y).
-pub(crate) fn choose(call: &Call) -> Checked<Plan> {
+pub(crate) fn choose(call: &OperatorCall) -> Checked<CompiledCall> {
     let (condition, x, y, out) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let condition = graph.tensor(condition);
     let condition = graph.cast(condition, BOOL);
     let (x, y) = (graph.tensor(x), graph.tensor(y));
@@ -665,9 +692,9 @@ pub(crate) fn choose(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, value): every element becomes the value.
-pub(crate) fn fill(call: &Call, is_tensor: bool) -> Checked<Plan> {
+pub(crate) fn fill(call: &OperatorCall, is_tensor: bool) -> Checked<CompiledCall> {
     let out = call.out(0)?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = filler(call, &mut graph, 1, is_tensor, out)?;
     let filled = graph.one(Operator::Fill { shape: out.shape().to_vec() }, &[value])?;
     graph.finish(&[(filled, out)])
@@ -675,8 +702,8 @@ pub(crate) fn fill(call: &Call, is_tensor: bool) -> Checked<Plan> {
 
 /// An argument of one element, a scalar or a tensor, as the output's type.
 fn filler(
-    call: &Call,
-    graph: &mut Graph<'_>,
+    call: &OperatorCall,
+    graph: &mut CallGraph<'_>,
     at: usize,
     is_tensor: bool,
     out: &TensorRef,
@@ -697,9 +724,9 @@ fn filler(
 }
 
 /// (self, mask, value): the elements where the mask is true become the value.
-pub(crate) fn masked_fill(call: &Call, is_tensor: bool) -> Checked<Plan> {
+pub(crate) fn masked_fill(call: &OperatorCall, is_tensor: bool) -> Checked<CompiledCall> {
     let (x, mask, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let x = graph.tensor(x);
     let mask = graph.tensor(mask);
     let mask = graph.cast(mask, BOOL);
@@ -709,9 +736,9 @@ pub(crate) fn masked_fill(call: &Call, is_tensor: bool) -> Checked<Plan> {
 }
 
 /// The largest or smallest of each element of some tensors.
-pub(crate) fn of_list(call: &Call, function: Binary) -> Checked<Plan> {
+pub(crate) fn of_list(call: &OperatorCall, function: Binary) -> Checked<CompiledCall> {
     let (list, out) = (call.list(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let mut result = None;
     for tensor in list {
         let value = graph.tensor(tensor);

@@ -4,10 +4,10 @@ use pto_operators::{DType, Operator, ScatterReduction, broadcast, elements};
 
 use super::reduce::as_output;
 use super::shape::axis_of;
-use crate::call::{Call, TensorRef};
+use crate::call::{OperatorCall, TensorRef};
 use crate::element::{BOOL, ElementType, I64};
-use crate::graph::{Graph, V};
-use crate::plan::Plan;
+use crate::graph::{CallGraph, V};
+use crate::plan::CompiledCall;
 use crate::refusal::{Checked, Rejection};
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ fn signed(extent: usize) -> i64 {
 }
 
 /// A tensor of indices, as `i64`.
-fn indices(graph: &mut Graph<'_>, tensor: &TensorRef) -> Checked<V> {
+fn indices(graph: &mut CallGraph<'_>, tensor: &TensorRef) -> Checked<V> {
     if !matches!(tensor.element, ElementType::Real(dtype) if dtype.is_integer()) {
         return Err(Rejection::invalid(
             tensor.name,
@@ -31,20 +31,20 @@ fn indices(graph: &mut Graph<'_>, tensor: &TensorRef) -> Checked<V> {
     })
 }
 
-fn reshaped(graph: &mut Graph<'_>, value: V, shape: &[usize]) -> Checked<V> {
+fn reshaped(graph: &mut CallGraph<'_>, value: V, shape: &[usize]) -> Checked<V> {
     let shape = shape.iter().map(|extent| signed(*extent)).collect();
     graph.one(Operator::Reshape { shape, allow_zero: true }, &[value])
 }
 
-fn flat(graph: &mut Graph<'_>, value: V) -> Checked<V> {
+fn flat(graph: &mut CallGraph<'_>, value: V) -> Checked<V> {
     let all = elements(graph.shape(value));
     reshaped(graph, value, &[all])
 }
 
 /// (self, axis, index): elements along an axis.
-pub(crate) fn gather(call: &Call) -> Checked<Plan> {
+pub(crate) fn gather(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, out) = (call.tensor(0)?, call.tensor(2)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let index = indices(&mut graph, index)?;
     let result = graph.one(Operator::GatherElements { axis: call.integer(1) }, &[value, index])?;
@@ -52,9 +52,9 @@ pub(crate) fn gather(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, axis, index): slices of an axis.
-pub(crate) fn select(call: &Call) -> Checked<Plan> {
+pub(crate) fn select(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, out) = (call.tensor(0)?, call.tensor(2)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let index = indices(&mut graph, index)?;
     let index = flat(&mut graph, index)?;
@@ -63,9 +63,9 @@ pub(crate) fn select(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, index): elements of the flattened tensor.
-pub(crate) fn take(call: &Call) -> Checked<Plan> {
+pub(crate) fn take(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = flat(&mut graph, value)?;
     let index = indices(&mut graph, index)?;
@@ -75,9 +75,9 @@ pub(crate) fn take(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, indices, whether negative ones are allowed): slices by tuples of indices.
-pub(crate) fn gather_tuples(call: &Call) -> Checked<Plan> {
+pub(crate) fn gather_tuples(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let index = indices(&mut graph, index)?;
     let result = graph.one(Operator::GatherNd { batch_dims: 0 }, &[value, index])?;
@@ -89,30 +89,30 @@ const fn combined(accumulate: bool) -> ScatterReduction {
 }
 
 /// (self, axis, index, source): elements added along an axis.
-pub(crate) fn scatter_add(call: &Call) -> Checked<Plan> {
+pub(crate) fn scatter_add(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, source, out) = (call.tensor(0)?, call.tensor(2)?, call.tensor(3)?, call.out(0)?);
     scatter(call, (x, index, source, out), (call.integer(1), ScatterReduction::Add))
 }
 
 /// (self, index, source, axis): elements replaced along an axis.
-pub(crate) fn scatter_update(call: &Call) -> Checked<Plan> {
+pub(crate) fn scatter_update(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, source, out) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.out(0)?);
     scatter(call, (x, index, source, out), (call.integer(3), ScatterReduction::None))
 }
 
 /// (self, axis, index, source): slices of an axis replaced.
-pub(crate) fn index_copy(call: &Call) -> Checked<Plan> {
+pub(crate) fn index_copy(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, source, out) = (call.tensor(0)?, call.tensor(2)?, call.tensor(3)?, call.out(0)?);
     scatter(call, (x, index, source, out), (call.integer(1), ScatterReduction::None))
 }
 
 /// Updates at indices of an axis: an index for each element, or a vector with one for each slice.
 fn scatter(
-    call: &Call,
+    call: &OperatorCall,
     (x, index, source, out): (&TensorRef, &TensorRef, &TensorRef, &TensorRef),
     (axis, reduction): (i64, ScatterReduction),
-) -> Checked<Plan> {
-    let mut graph = Graph::new(call);
+) -> Checked<CompiledCall> {
+    let mut graph = CallGraph::new(call);
     let mut value = graph.tensor(x);
     let mut updates = graph.tensor(source);
     updates = graph.cast(updates, x.element);
@@ -150,9 +150,9 @@ fn scatter(
 }
 
 /// (self, index, source, accumulate): elements of the flattened tensor.
-pub(crate) fn put(call: &Call) -> Checked<Plan> {
+pub(crate) fn put(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, index, source, out) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = flat(&mut graph, value)?;
     let updates = graph.tensor(source);
@@ -167,7 +167,7 @@ pub(crate) fn put(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, list of indices, values, accumulate, unsafe): slices by indices of the first dimensions.
-pub(crate) fn index_put(call: &Call) -> Checked<Plan> {
+pub(crate) fn index_put(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, list, source, out) = (call.tensor(0)?, call.list(1)?, call.tensor(2)?, call.out(0)?);
     if list.len() > x.rank() {
         return Err(Rejection::invalid(
@@ -175,7 +175,7 @@ pub(crate) fn index_put(call: &Call) -> Checked<Plan> {
             format!("has {} tensors, and self {} dimensions", list.len(), x.rank()),
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let mut shape = Vec::new();
     for index in list {
@@ -233,7 +233,7 @@ fn made(element: ElementType, shape: &[usize], pairs: &[[f64; 2]], integers: &[i
 }
 
 /// Two values in the extents to which both are broadcast.
-fn both(graph: &mut Graph<'_>, call: &Call, [a, b]: [V; 2]) -> Checked<[V; 2]> {
+fn both(graph: &mut CallGraph<'_>, call: &OperatorCall, [a, b]: [V; 2]) -> Checked<[V; 2]> {
     let shape = broadcast(graph.shape(a), graph.shape(b))
         .ok_or_else(|| Rejection::invalid(call.name(1), "does not broadcast with self"))?;
     let shape: Vec<i64> = shape.iter().map(|extent| signed(*extent)).collect();
@@ -242,9 +242,9 @@ fn both(graph: &mut Graph<'_>, call: &Call, [a, b]: [V; 2]) -> Checked<[V; 2]> {
 }
 
 /// (self, mask): the elements where the mask is true. The output has as many, or the launch fails.
-pub(crate) fn masked_select(call: &Call) -> Checked<Plan> {
+pub(crate) fn masked_select(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, mask, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let value = graph.tensor(x);
     let mask = graph.tensor(mask);
@@ -264,9 +264,9 @@ pub(crate) fn masked_select(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, mask, source): the elements where the mask is true become those of the source, one after the other.
-pub(crate) fn masked_scatter(call: &Call) -> Checked<Plan> {
+pub(crate) fn masked_scatter(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, mask, source, out) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let value = graph.tensor(x);
     let mask = graph.tensor(mask);
@@ -310,9 +310,9 @@ pub(crate) fn masked_scatter(call: &Call) -> Checked<Plan> {
 }
 
 /// Where elements are not 0: a row of indices for each. The output has as many rows, or the launch fails.
-pub(crate) fn non_zero(call: &Call) -> Checked<Plan> {
+pub(crate) fn non_zero(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let value = graph.tensor(x);
     let value = graph.cast(value, BOOL);

@@ -3,17 +3,17 @@
 use pto_operators::{DType, Epilogue, Operator, elements};
 
 use super::reduce::as_output;
-use crate::call::{Call, TensorRef};
+use crate::call::{OperatorCall, TensorRef};
 use crate::element::{ElementType, F64};
-use crate::graph::Graph;
-use crate::plan::Plan;
+use crate::graph::CallGraph;
+use crate::plan::CompiledCall;
 use crate::refusal::{Checked, Rejection};
 use crate::value::{Value, doubles};
 
 /// (self, other, kind of arithmetic) or (self, other): the product, batches broadcast.
-pub(crate) fn product(call: &Call) -> Checked<Plan> {
+pub(crate) fn product(call: &OperatorCall) -> Checked<CompiledCall> {
     let (a, b, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let (a, b) = (graph.tensor(a), graph.tensor(b));
     let [a, b] = graph.promote(a, b);
     let [a, b] = [graph.numeric(a), graph.numeric(b)];
@@ -102,7 +102,7 @@ impl Equation {
 }
 
 /// (list, equation): Einstein's summation.
-pub(crate) fn einsum(call: &Call) -> Checked<Plan> {
+pub(crate) fn einsum(call: &OperatorCall) -> Checked<CompiledCall> {
     let (list, out) = (call.list(0)?, call.out(0)?);
     let ranks: Vec<usize> = list.iter().map(TensorRef::rank).collect();
     let wrong = |rule: String| Rejection::invalid(call.name(1), rule);
@@ -148,7 +148,7 @@ pub(crate) fn einsum(call: &Call) -> Checked<Plan> {
         })
         .collect();
     let shape: Vec<usize> = extents[..result.len()].to_vec();
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let element =
         list.iter().fold(list[0].element, |element, tensor| element.promoted(tensor.element));
     let inputs: Vec<_> = list.iter().map(|tensor| graph.tensor(tensor)).collect();
@@ -419,11 +419,11 @@ type Decompose = Box<dyn Fn(&Matrix) -> Result<Vec<Vec<f64>>, String> + Send + S
 
 /// A decomposition of each matrix of a batch.
 fn batched(
-    call: &Call,
+    call: &OperatorCall,
     shapes: &[Vec<usize>],
     outs: &[&TensorRef],
     decompose: Decompose,
-) -> Checked<Plan> {
+) -> Checked<CompiledCall> {
     let x = call.tensor(0)?;
     let [.., rows, columns] = *x.shape() else {
         return Err(Rejection::invalid(
@@ -440,7 +440,7 @@ fn batched(
     let batch = x.shape()[..x.rank() - 2].to_vec();
     let types: Vec<(ElementType, Vec<usize>)> =
         shapes.iter().map(|shape| (F64, batch.iter().chain(shape).copied().collect())).collect();
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let value = graph.tensor(x);
     let shapes: Vec<Vec<usize>> = types.iter().map(|(_, shape)| shape.clone()).collect();
@@ -471,7 +471,7 @@ fn batched(
     graph.finish(&results)
 }
 
-fn extents(call: &Call) -> Checked<[usize; 2]> {
+fn extents(call: &OperatorCall) -> Checked<[usize; 2]> {
     let x = call.tensor(0)?;
     match *x.shape() {
         [.., rows, columns] => Ok([rows, columns]),
@@ -482,7 +482,7 @@ fn extents(call: &Call) -> Checked<[usize; 2]> {
     }
 }
 
-fn square(call: &Call) -> Checked<usize> {
+fn square(call: &OperatorCall) -> Checked<usize> {
     let [rows, columns] = extents(call)?;
     if rows != columns {
         return Err(Rejection::invalid(
@@ -494,7 +494,7 @@ fn square(call: &Call) -> Checked<usize> {
 }
 
 /// The inverse. A matrix that has none is reported when the stream is synchronised.
-pub(crate) fn inverse(call: &Call) -> Checked<Plan> {
+pub(crate) fn inverse(call: &OperatorCall) -> Checked<CompiledCall> {
     let n = square(call)?;
     batched(
         call,
@@ -508,7 +508,7 @@ pub(crate) fn inverse(call: &Call) -> Checked<Plan> {
 }
 
 /// The sign of the determinant, and the logarithm of its size.
-pub(crate) fn determinant(call: &Call) -> Checked<Plan> {
+pub(crate) fn determinant(call: &OperatorCall) -> Checked<CompiledCall> {
     square(call)?;
     batched(
         call,
@@ -522,7 +522,7 @@ pub(crate) fn determinant(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, reduced): an orthogonal matrix and an upper triangle.
-pub(crate) fn orthogonal(call: &Call) -> Checked<Plan> {
+pub(crate) fn orthogonal(call: &OperatorCall) -> Checked<CompiledCall> {
     let [m, n] = extents(call)?;
     let width = if call.flag(1) { m.min(n) } else { m };
     batched(
@@ -537,7 +537,7 @@ pub(crate) fn orthogonal(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, full, with vectors): singular values, left vectors, right vectors. The right ones are rows where the output has that shape.
-pub(crate) fn singular(call: &Call) -> Checked<Plan> {
+pub(crate) fn singular(call: &OperatorCall) -> Checked<CompiledCall> {
     let [m, n] = extents(call)?;
     let k = m.min(n);
     let sigma = call.out(0)?;

@@ -2,10 +2,10 @@
 
 use pto_operators::{DType, Operator, elements};
 
-use crate::call::Call;
+use crate::call::OperatorCall;
 use crate::element::{ElementType, F64, I64};
-use crate::graph::Graph;
-use crate::plan::Plan;
+use crate::graph::CallGraph;
+use crate::plan::CompiledCall;
 use crate::refusal::{Checked, Rejection};
 use crate::value::{Value, evaluate};
 
@@ -17,12 +17,12 @@ const fn mixed(seed: i64, offset: i64) -> u64 {
     x ^ (x >> 31)
 }
 
-fn once(plan: Plan) -> Plan {
-    Plan { is_shared: false, ..plan }
+fn once(plan: CompiledCall) -> CompiledCall {
+    CompiledCall { is_shared: false, ..plan }
 }
 
 /// (self, from, to, seed, offset): uniform numbers.
-pub(crate) fn uniform(call: &Call) -> Checked<Plan> {
+pub(crate) fn uniform(call: &OperatorCall) -> Checked<CompiledCall> {
     let (low, high) = (call.number(1), call.number(2));
     if !(low <= high && (high - low).is_finite()) {
         return Err(Rejection::invalid(
@@ -34,7 +34,7 @@ pub(crate) fn uniform(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, mean, deviation, seed, offset): normally distributed numbers.
-pub(crate) fn normal(call: &Call) -> Checked<Plan> {
+pub(crate) fn normal(call: &OperatorCall) -> Checked<CompiledCall> {
     let (mean, deviation) = (call.number(1), call.number(2));
     if !(deviation >= 0.0 && deviation.is_finite() && mean.is_finite()) {
         return Err(Rejection::invalid(call.name(2), format!("is {deviation}; give 0 or more")));
@@ -42,7 +42,10 @@ pub(crate) fn normal(call: &Call) -> Checked<Plan> {
     fill(call, |dtype, shape, seed| Operator::RandomNormal { dtype, shape, mean, deviation, seed })
 }
 
-fn fill(call: &Call, operator: impl Fn(DType, Vec<usize>, u64) -> Operator) -> Checked<Plan> {
+fn fill(
+    call: &OperatorCall,
+    operator: impl Fn(DType, Vec<usize>, u64) -> Operator,
+) -> Checked<CompiledCall> {
     let out = call.out(0)?;
     let dtype = match out.element {
         ElementType::Real(dtype) if dtype.is_float() => dtype,
@@ -54,13 +57,13 @@ fn fill(call: &Call, operator: impl Fn(DType, Vec<usize>, u64) -> Operator) -> C
         }
     };
     let seed = mixed(call.integer(3), call.integer(4));
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.one(operator(dtype, out.shape().to_vec(), seed), &[])?;
     graph.finish(&[(value, out)]).map(once)
 }
 
 /// (self, from, to, seed, offset): whole numbers, the upper limit left out.
-pub(crate) fn integers(call: &Call) -> Checked<Plan> {
+pub(crate) fn integers(call: &OperatorCall) -> Checked<CompiledCall> {
     let (low, high, out) = (call.integer(1), call.integer(2), call.out(0)?);
     let range = i128::from(high) - i128::from(low);
     if range <= 0 {
@@ -70,7 +73,7 @@ pub(crate) fn integers(call: &Call) -> Checked<Plan> {
         ));
     }
     let seed = mixed(call.integer(3), call.integer(4));
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let shape = out.shape().to_vec();
     let uniform = |seed: u64| Operator::RandomUniform {
         dtype: DType::F64,
@@ -107,7 +110,7 @@ pub(crate) fn integers(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, number of samples, replacement, seed, offset): numbers of columns, each as likely as its weight in the row.
-pub(crate) fn multinomial(call: &Call) -> Checked<Plan> {
+pub(crate) fn multinomial(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, samples, replace, out) = (call.tensor(0)?, call.integer(1), call.flag(2), call.out(0)?);
     let [.., columns] = *x.shape() else {
         return Err(Rejection::invalid(
@@ -126,7 +129,7 @@ pub(crate) fn multinomial(call: &Call) -> Checked<Plan> {
     let rows = elements(x.shape()) / columns.max(1);
     let shape = if x.rank() == 1 { vec![count] } else { vec![rows, count] };
     let seed = mixed(call.integer(3), call.integer(4));
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let value = graph.tensor(x);
     let value = graph.cast(value, F64);

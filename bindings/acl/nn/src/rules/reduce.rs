@@ -2,15 +2,15 @@
 
 use pto_operators::{Binary, DType, Operator, Reduction, Unary};
 
-use crate::call::Call;
+use crate::call::OperatorCall;
 use crate::element::{BOOL, ElementType, F32, F64, I64};
-use crate::graph::{Graph, V};
-use crate::plan::Plan;
+use crate::graph::{CallGraph, V};
+use crate::plan::CompiledCall;
 use crate::refusal::{Checked, Rejection};
 use crate::value::Value;
 
 /// A tensor with one dimension at least.
-pub(crate) fn with_dimension(graph: &mut Graph<'_>, value: V) -> Checked<V> {
+pub(crate) fn with_dimension(graph: &mut CallGraph<'_>, value: V) -> Checked<V> {
     if graph.shape(value).is_empty() {
         return graph.one(Operator::Reshape { shape: vec![1], allow_zero: true }, &[value]);
     }
@@ -18,7 +18,7 @@ pub(crate) fn with_dimension(graph: &mut Graph<'_>, value: V) -> Checked<V> {
 }
 
 /// A value in the output's extents, where it has as many elements.
-pub(crate) fn as_output(graph: &mut Graph<'_>, value: V, shape: &[usize]) -> Checked<V> {
+pub(crate) fn as_output(graph: &mut CallGraph<'_>, value: V, shape: &[usize]) -> Checked<V> {
     let own = graph.shape(value);
     if own == shape || pto_operators::elements(own) != pto_operators::elements(shape) {
         return Ok(value);
@@ -29,7 +29,7 @@ pub(crate) fn as_output(graph: &mut Graph<'_>, value: V, shape: &[usize]) -> Che
 
 /// A reduction of a value over axes; none: all.
 fn reduced(
-    graph: &mut Graph<'_>,
+    graph: &mut CallGraph<'_>,
     reduction: Reduction,
     value: V,
     axes: Option<&[i64]>,
@@ -51,10 +51,14 @@ fn summed(element: ElementType) -> ElementType {
 }
 
 /// (self, axes, keep dimensions, type): a sum, or a mean.
-pub(crate) fn sum(call: &Call, reduction: Reduction, without_nan: bool) -> Checked<Plan> {
+pub(crate) fn sum(
+    call: &OperatorCall,
+    reduction: Reduction,
+    without_nan: bool,
+) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     let element = call.element(3)?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let mut value = graph.tensor(x);
     if without_nan && x.element.is_float() {
         let is_nan = graph.unary(Unary::IsNaN, value)?;
@@ -72,17 +76,17 @@ pub(crate) fn sum(call: &Call, reduction: Reduction, without_nan: bool) -> Check
 }
 
 /// (self, axes, keep dimensions): the largest or the smallest element.
-pub(crate) fn extreme(call: &Call, reduction: Reduction) -> Checked<Plan> {
+pub(crate) fn extreme(call: &OperatorCall, reduction: Reduction) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     check_any(call, x.shape())?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let result = reduced(&mut graph, reduction, value, call.optional_integers(1), call.flag(2))?;
     graph.finish(&[(result, out)])
 }
 
 /// Refuses a tensor without elements.
-fn check_any(call: &Call, shape: &[usize]) -> Checked {
+fn check_any(call: &OperatorCall, shape: &[usize]) -> Checked {
     if pto_operators::elements(shape) == 0 {
         return Err(Rejection::invalid(
             call.name(0),
@@ -93,9 +97,9 @@ fn check_any(call: &Call, shape: &[usize]) -> Checked {
 }
 
 /// (self, axis, keep dimensions, type): the product.
-pub(crate) fn product(call: &Call) -> Checked<Plan> {
+pub(crate) fn product(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.cast(value, summed(call.element(3)?));
     let result =
@@ -104,9 +108,9 @@ pub(crate) fn product(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, axes, keep dimensions): whether all, or any, are true.
-pub(crate) fn logical(call: &Call, reduction: Reduction) -> Checked<Plan> {
+pub(crate) fn logical(call: &OperatorCall, reduction: Reduction) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.cast(value, BOOL);
     let result = reduced(&mut graph, reduction, value, call.optional_integers(1), call.flag(2))?;
@@ -114,10 +118,10 @@ pub(crate) fn logical(call: &Call, reduction: Reduction) -> Checked<Plan> {
 }
 
 /// (self, axis, keep dimensions): where the largest or smallest element is.
-pub(crate) fn position(call: &Call, largest: bool) -> Checked<Plan> {
+pub(crate) fn position(call: &OperatorCall, largest: bool) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     check_any(call, x.shape())?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.numeric(value);
     let is_scalar = x.rank() == 0;
@@ -130,9 +134,9 @@ pub(crate) fn position(call: &Call, largest: bool) -> Checked<Plan> {
 }
 
 /// (self, axes, correction or whether it is 1, keep dimensions): the variance, or its root.
-pub(crate) fn variance(call: &Call, is_root: bool) -> Checked<Plan> {
+pub(crate) fn variance(call: &OperatorCall, is_root: bool) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     if x.element.is_complex() {
         return Err(Rejection::invalid(
@@ -159,7 +163,7 @@ pub(crate) fn variance(call: &Call, is_root: bool) -> Checked<Plan> {
 }
 
 /// The median; of an even number of elements the lower one of the middle. NaN if one is NaN.
-pub(crate) fn median(call: &Call) -> Checked<Plan> {
+pub(crate) fn median(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     check_any(call, x.shape())?;
     if x.element.is_complex() {
@@ -168,7 +172,7 @@ pub(crate) fn median(call: &Call) -> Checked<Plan> {
             "is complex, and complex numbers have no order",
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let element = x.element;
     let made = graph.own(
@@ -198,10 +202,10 @@ pub(crate) fn median(call: &Call) -> Checked<Plan> {
 }
 
 /// The smallest and the largest element: of all, or (axis, keep dimensions) along an axis.
-pub(crate) fn extremes(call: &Call, is_axis: bool) -> Checked<Plan> {
+pub(crate) fn extremes(call: &OperatorCall, is_axis: bool) -> Checked<CompiledCall> {
     let (x, least, largest) = (call.tensor(0)?, call.out(0)?, call.out(1)?);
     check_any(call, x.shape())?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let axis = [if is_axis { call.integer(1) } else { 0 }];
     let (axes, keep_dims) = if is_axis { (Some(&axis[..]), call.flag(2)) } else { (None, false) };
@@ -211,11 +215,11 @@ pub(crate) fn extremes(call: &Call, is_axis: bool) -> Checked<Plan> {
 }
 
 /// (self, axes, keep dimensions, whether no axes are none): the largest element.
-pub(crate) fn largest(call: &Call) -> Checked<Plan> {
+pub(crate) fn largest(call: &OperatorCall) -> Checked<CompiledCall> {
     let axes = call.optional_integers(1).unwrap_or(&[]);
     if axes.is_empty() && call.flag(3) {
         let (x, out) = (call.tensor(0)?, call.out(0)?);
-        let mut graph = Graph::new(call);
+        let mut graph = CallGraph::new(call);
         let value = graph.tensor(x);
         return graph.finish(&[(value, out)]);
     }
@@ -223,12 +227,12 @@ pub(crate) fn largest(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, axis, type): sums or products so far.
-pub(crate) fn scan(call: &Call, is_product: bool) -> Checked<Plan> {
+pub(crate) fn scan(call: &OperatorCall, is_product: bool) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
     let axis = if is_product { call.scalar(1)?.parts()[0] as i64 } else { call.integer(1) };
     let element = summed(call.element(2)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.cast(value, element);
     let value = with_dimension(&mut graph, value)?;
@@ -243,7 +247,7 @@ pub(crate) fn scan(call: &Call, is_product: bool) -> Checked<Plan> {
 }
 
 /// The sum of the diagonal of a matrix.
-pub(crate) fn trace(call: &Call) -> Checked<Plan> {
+pub(crate) fn trace(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     let [rows, columns] = *x.shape() else {
         return Err(Rejection::invalid(
@@ -251,7 +255,7 @@ pub(crate) fn trace(call: &Call) -> Checked<Plan> {
             format!("has the extents {:?}; give a matrix", x.shape()),
         ));
     };
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let element = match x.element {
         ElementType::Real(dtype) if !dtype.is_float() => I64,

@@ -5,18 +5,18 @@ use std::cmp::Ordering;
 use pto_operators::{Operator, elements};
 
 use super::reduce::{as_output, with_dimension};
-use crate::call::{Call, TensorRef};
+use crate::call::{OperatorCall, TensorRef};
 use crate::element::{ElementType, F64, I64};
-use crate::graph::{Graph, V};
-use crate::plan::Plan;
+use crate::graph::{CallGraph, V};
+use crate::plan::CompiledCall;
 use crate::refusal::{Checked, Rejection};
 use crate::value::Value;
 
 /// (self, stable, axis, descending) or (self, axis, descending): in order, and where each element was.
-pub(crate) fn sort(call: &Call, gives_values: bool) -> Checked<Plan> {
+pub(crate) fn sort(call: &OperatorCall, gives_values: bool) -> Checked<CompiledCall> {
     let x = call.tensor(0)?;
     let (axis, descending) = if gives_values { (2, 3) } else { (1, 2) };
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.numeric(value);
     let value = with_dimension(&mut graph, value)?;
@@ -87,7 +87,7 @@ fn made(element: ElementType, shape: &[usize], values: &[Ordered]) -> Value {
     Value::of_integers(shape, &whole).cast(element)
 }
 
-fn check_real(call: &Call, at: usize, element: ElementType) -> Checked {
+fn check_real(call: &OperatorCall, at: usize, element: ElementType) -> Checked {
     if element.is_complex() {
         return Err(Rejection::invalid(
             call.name(at),
@@ -98,7 +98,7 @@ fn check_real(call: &Call, at: usize, element: ElementType) -> Checked {
 }
 
 /// (self, sorted, inverse, counts) or (self, inverse, counts, axis): values without repetitions. An output that has more room than there are values ends with zeros.
-pub(crate) fn unique(call: &Call, is_consecutive: bool) -> Checked<Plan> {
+pub(crate) fn unique(call: &OperatorCall, is_consecutive: bool) -> Checked<CompiledCall> {
     let (x, values) = (call.tensor(0)?, call.out(0)?);
     check_real(call, 0, x.element)?;
     let at = if is_consecutive { 1 } else { 2 };
@@ -112,7 +112,7 @@ pub(crate) fn unique(call: &Call, is_consecutive: bool) -> Checked<Plan> {
             ),
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let value = graph.tensor(x);
     let wanted =
@@ -172,7 +172,7 @@ pub(crate) fn unique(call: &Call, is_consecutive: bool) -> Checked<Plan> {
 }
 
 /// (sorted sequence, self, whether the result is `i32`, right, sorter): where each element belongs in the order of its row.
-pub(crate) fn search_sorted(call: &Call) -> Checked<Plan> {
+pub(crate) fn search_sorted(call: &OperatorCall) -> Checked<CompiledCall> {
     let (sequence, x, out) = (call.tensor(0)?, call.tensor(1)?, call.out(0)?);
     check_real(call, 0, sequence.element)?;
     check_real(call, 1, x.element)?;
@@ -191,7 +191,7 @@ pub(crate) fn search_sorted(call: &Call) -> Checked<Plan> {
             ),
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let (a, b) = (graph.tensor(sequence), graph.tensor(x));
     let [a, b] = graph.promote(a, b);
@@ -250,7 +250,7 @@ pub(crate) fn search_sorted(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, bins, min, max): how many elements are in each of so many equal parts of a range.
-pub(crate) fn histogram(call: &Call) -> Checked<Plan> {
+pub(crate) fn histogram(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, bins, out) = (call.tensor(0)?, call.integer(1), call.out(0)?);
     check_real(call, 0, x.element)?;
     let (low, high) = (call.scalar(2)?.parts()[0], call.scalar(3)?.parts()[0]);
@@ -264,7 +264,7 @@ pub(crate) fn histogram(call: &Call) -> Checked<Plan> {
             format!("is {low}, and max {high}; give a finite range"),
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let made = graph.own(
         &[value],
@@ -299,7 +299,7 @@ pub(crate) fn histogram(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, weights, least length): how often each number occurs, or the sum of the weights at it.
-pub(crate) fn count_numbers(call: &Call) -> Checked<Plan> {
+pub(crate) fn count_numbers(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, weights, least, out) =
         (call.tensor(0)?, call.optional(1), call.integer(2), call.out(0)?);
     let [room] = *out.shape() else {
@@ -314,7 +314,7 @@ pub(crate) fn count_numbers(call: &Call) -> Checked<Plan> {
             format!("is {least}, and the output has {room} elements"),
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     graph.can_fail();
     let mut inputs = vec![graph.tensor(x)];
     if let Some(weights) = weights {

@@ -4,10 +4,10 @@ use pto_operators::{Operator, elements};
 
 use super::elementwise::scalar_as;
 use super::reduce::as_output;
-use crate::call::Call;
+use crate::call::OperatorCall;
 use crate::element::{BOOL, ElementType, I64};
-use crate::graph::{Graph, V};
-use crate::plan::Plan;
+use crate::graph::{CallGraph, V};
+use crate::plan::CompiledCall;
 use crate::refusal::{Checked, Rejection};
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ fn signed(extent: usize) -> i64 {
 }
 
 /// An axis of a tensor of so many dimensions.
-pub(crate) fn axis_of(call: &Call, at: usize, axis: i64, rank: usize) -> Checked<usize> {
+pub(crate) fn axis_of(call: &OperatorCall, at: usize, axis: i64, rank: usize) -> Checked<usize> {
     let limit = signed(rank);
     let from_front = if axis < 0 { axis.checked_add(limit) } else { Some(axis) };
     from_front.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank).ok_or_else(
@@ -25,24 +25,24 @@ pub(crate) fn axis_of(call: &Call, at: usize, axis: i64, rank: usize) -> Checked
 }
 
 /// (self, dimensions): in another order.
-pub(crate) fn permute(call: &Call) -> Checked<Plan> {
+pub(crate) fn permute(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, dims, out) = (call.tensor(0)?, call.integers(1)?, call.out(0)?);
     let permutation =
         dims.iter().map(|axis| axis_of(call, 1, *axis, x.rank())).collect::<Checked<Vec<_>>>()?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let result = graph.one(Operator::Transpose { permutation: Some(permutation) }, &[value])?;
     graph.finish(&[(result, out)])
 }
 
 /// (self, axes): from the other end.
-pub(crate) fn flip(call: &Call) -> Checked<Plan> {
+pub(crate) fn flip(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, axes, out) = (call.tensor(0)?, call.integers(1)?, call.out(0)?);
     let axes = axes
         .iter()
         .map(|axis| axis_of(call, 1, *axis, x.rank()).map(signed))
         .collect::<Checked<Vec<_>>>()?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let mut value = graph.tensor(x);
     if !axes.is_empty() {
         let count = axes.len();
@@ -58,10 +58,10 @@ pub(crate) fn flip(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, shifts, axes): what leaves at one end comes in at the other. Without axes the flattened tensor.
-pub(crate) fn roll(call: &Call) -> Checked<Plan> {
+pub(crate) fn roll(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, shifts, out) = (call.tensor(0)?, call.integers(1)?, call.out(0)?);
     let axes = call.optional_integers(2).unwrap_or(&[]).to_vec();
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let mut value = graph.tensor(x);
     let axes = if axes.is_empty() {
         value = graph.one(Operator::Reshape { shape: vec![-1], allow_zero: false }, &[value])?;
@@ -85,7 +85,7 @@ pub(crate) fn roll(call: &Call) -> Checked<Plan> {
         if shift == 0 {
             continue;
         }
-        let part = |graph: &mut Graph<'_>, start: i64, end: i64| {
+        let part = |graph: &mut CallGraph<'_>, start: i64, end: i64| {
             let operator = Operator::Slice {
                 starts: vec![start],
                 ends: vec![end],
@@ -103,9 +103,9 @@ pub(crate) fn roll(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, axis): as a matrix.
-pub(crate) fn flatten(call: &Call) -> Checked<Plan> {
+pub(crate) fn flatten(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let axis = call.integer(1);
     // The interface flattens a tensor without dimensions to one of one element.
@@ -119,7 +119,7 @@ pub(crate) fn flatten(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, repeats): side by side along each dimension, new ones in front.
-pub(crate) fn repeat(call: &Call) -> Checked<Plan> {
+pub(crate) fn repeat(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, repeats, out) = (call.tensor(0)?, call.integers(1)?.to_vec(), call.out(0)?);
     let missing = repeats.len().checked_sub(x.rank()).ok_or_else(|| {
         Rejection::invalid(
@@ -131,7 +131,7 @@ pub(crate) fn repeat(call: &Call) -> Checked<Plan> {
             ),
         )
     })?;
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let shape = std::iter::repeat_n(1, missing)
         .chain(x.shape().iter().map(|extent| signed(*extent)))
@@ -142,9 +142,9 @@ pub(crate) fn repeat(call: &Call) -> Checked<Plan> {
 }
 
 /// (list, axis): one behind the other, or (`is_new`) along a new dimension.
-pub(crate) fn join(call: &Call, is_new: bool) -> Checked<Plan> {
+pub(crate) fn join(call: &OperatorCall, is_new: bool) -> Checked<CompiledCall> {
     let (list, axis, out) = (call.list(0)?, call.integer(1), call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     // A vector without elements joins with everything.
     let rank = list.iter().map(|tensor| tensor.rank()).max().unwrap_or(0);
     let mut parts: Vec<V> = Vec::new();
@@ -174,9 +174,9 @@ pub(crate) fn join(call: &Call, is_new: bool) -> Checked<Plan> {
 }
 
 /// (self, diagonal): one triangle of the last two dimensions.
-pub(crate) fn triangle(call: &Call, upper: bool) -> Checked<Plan> {
+pub(crate) fn triangle(call: &OperatorCall, upper: bool) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.numeric(value);
     let result = graph.one(Operator::Trilu { upper, k: call.integer(1) }, &[value])?;
@@ -184,7 +184,7 @@ pub(crate) fn triangle(call: &Call, upper: bool) -> Checked<Plan> {
 }
 
 /// (start, end, step): numbers at equal distances, as many as the output holds.
-pub(crate) fn arange(call: &Call) -> Checked<Plan> {
+pub(crate) fn arange(call: &OperatorCall) -> Checked<CompiledCall> {
     let (start, end, step) = (call.scalar(0)?, call.scalar(1)?, call.scalar(2)?);
     let out = call.out(0)?;
     let [count] = *out.shape() else {
@@ -207,7 +207,7 @@ pub(crate) fn arange(call: &Call) -> Checked<Plan> {
             ),
         ));
     }
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let element = out.element;
     let is_whole = [&start, &step].iter().all(|scalar| scalar.element.category() < 2);
     let made = graph.own(
@@ -239,7 +239,7 @@ pub(crate) fn arange(call: &Call) -> Checked<Plan> {
 }
 
 /// (self, value, wrap): the diagonal becomes the value.
-pub(crate) fn fill_diagonal(call: &Call) -> Checked<Plan> {
+pub(crate) fn fill_diagonal(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, fill, wrap, out) = (call.tensor(0)?, call.scalar(1)?, call.flag(2), call.out(0)?);
     let shape = x.shape().to_vec();
     let is_cube = shape.iter().all(|extent| *extent == shape[0]);
@@ -257,7 +257,7 @@ pub(crate) fn fill_diagonal(call: &Call) -> Checked<Plan> {
     let last = if shape.len() == 2 && !wrap { (shape[1] * shape[1]).min(all) } else { all };
     let mask: Vec<f64> =
         (0..all).map(|at| f64::from(u8::from(at < last && at % step == 0))).collect();
-    let mut graph = Graph::new(call);
+    let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let mask = graph.constant(Value::of_doubles(BOOL, &shape, &mask));
     let element: ElementType = x.element;
