@@ -8,7 +8,7 @@ use pto_examples::ExampleBuilders;
 use pto_host::abi::GmAddr;
 use pto_host::graph::plan::layout::{HEADER_WORDS, TENSOR_WORDS, binding, header};
 use pto_host::graph::plan::task::descriptor;
-use pto_host::graph::plan::{BUILDER, Plan, epitaph as words};
+use pto_host::graph::plan::{BUILDER, LaunchPart, Plan, epitaph as words};
 use pto_host::graph::{BuildError, ElementType, TensorView};
 
 /// Where the parts of the memory begin.
@@ -96,7 +96,13 @@ fn mended(mut words: Vec<u32>) -> Vec<u32> {
 fn expand_one(words: Vec<u32>) {
     let accepted = Plan::accept(&words).map(|plan| plan.counts());
     let bindings = bindings(&words, accepted.unwrap_or_default());
-    let orch_args = [PLAN, words.len() as u64, BINDINGS, bindings.len() as u64];
+    let part = LaunchPart::Plan {
+        plan: GmAddr(PLAN),
+        words: u32::try_from(words.len()).unwrap_or(u32::MAX),
+        bindings: GmAddr(BINDINGS),
+        binding_words: bindings.len() as u64,
+    };
+    let orch_args = part.words();
     let gm = PlanMemory {
         plan: words,
         bindings,
