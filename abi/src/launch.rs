@@ -184,7 +184,7 @@ mod tests {
             let args = LaunchArgs { program, group };
             let mut orch = OrchArgs::of(args).unwrap();
             assert_eq!(orch.args(), Some(args));
-            orch.group_argc = (MAX_ORCH_ARGS - program.len() + 1) as u32;
+            orch.group_argc = u32::try_from(MAX_ORCH_ARGS - program.len() + 1).unwrap();
             assert_eq!(orch.args(), None);
             orch.orch_argc = u32::MAX;
             assert_eq!(orch.args(), None);

@@ -60,8 +60,8 @@ api! {
             0 => Default::default(),
             attributes => operator_attributes::get(attributes)?,
         };
-        // Where an operator that was compiled before may lie. Here it is compiled in memory.
-        drop(path);
+        // An operator is compiled in memory here, and no file is looked for in this folder.
+        let _ = path;
         let stream = current::submitting(stream)?;
         single_operator::submit(&operator, inputs, outputs, &attributes, &stream)
     }

@@ -487,10 +487,8 @@ impl Translation<'_> {
         let is_global = self.take_bool("global_pooling")?;
         if onnx == "AveragePool" {
             // Without the attribute, padding does not count.
-            let excludes = match self.attributes.contains_key("exclusive") {
-                true => self.take_bool("exclusive")?,
-                false => true,
-            };
+            let excludes =
+                !self.attributes.contains_key("exclusive") || self.take_bool("exclusive")?;
             attributes.push(int("count_include_pad", (!excludes).into()));
         }
         if is_global {
