@@ -11,6 +11,7 @@ use bytemuck::Zeroable;
 
 use crate::arena::{Arena, ArenaLayout, Capacities};
 use crate::kinds::CoreKind;
+use crate::launch_args::LaunchArgs;
 use crate::layout::LAYOUT_HASH;
 use crate::limits::MAX_FUNC_ID;
 use crate::runtime::{
@@ -104,29 +105,6 @@ fn cut(kept: Region, bytes: u64) -> Option<Region> {
     (bytes <= kept.bytes).then_some(Region { offset, bytes })
 }
 
-/// What a launch passes to its program.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LaunchArgs<'a> {
-    /// The program's own words.
-    pub program: &'a [u64],
-    /// The words that describe the group of the run (`pto_graph::group::GroupWords`); empty: it has none.
-    pub group: &'a [u64],
-}
-
-impl<'a> LaunchArgs<'a> {
-    /// A program without a group.
-    #[must_use]
-    pub const fn of(program: &'a [u64]) -> Self {
-        Self { program, group: &[] }
-    }
-
-    /// How many words it has, of `MAX_ORCH_ARGS` at most.
-    #[must_use]
-    pub const fn word_count(&self) -> usize {
-        self.program.len() + self.group.len()
-    }
-}
-
 impl OrchArgs {
     /// These arguments; `None`: they are more than `MAX_ORCH_ARGS` words.
     #[must_use]
@@ -158,7 +136,8 @@ pub fn worker_table([aic, aiv]: [u32; CoreKind::COUNT]) -> impl Iterator<Item = 
 
 #[cfg(test)]
 mod tests {
-    use super::{LaunchArgs, OrchArgs, cut, worker_table};
+    use super::{OrchArgs, cut, worker_table};
+    use crate::launch_args::LaunchArgs;
     use crate::limits::MAX_ORCH_ARGS;
     use crate::runtime::Region;
 

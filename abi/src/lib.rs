@@ -38,6 +38,7 @@ pub mod image;
 pub mod kinds;
 #[cfg(not(any(loom, shuttle)))]
 pub mod launch;
+pub mod launch_args;
 pub mod launch_words;
 pub mod layout;
 pub mod limits;

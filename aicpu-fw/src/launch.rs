@@ -6,7 +6,7 @@ use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
 use pto_abi::image::{FieldMismatch, expect_at_most, expect_equal};
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_ORCH_ARGS, MAX_TASKS, MIN_AICPU_BUILD_INSTANCES};
 use pto_abi::runtime::{

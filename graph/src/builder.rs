@@ -9,7 +9,7 @@
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 
 use crate::chain::Chain;
 use crate::range::TaskRange;

@@ -87,5 +87,5 @@ pub use tensor_task::{Arg, TensorTask};
 /// For [`forward_graph_builder!`], whose callers may know the crate by another name.
 #[doc(hidden)]
 pub use pto_abi as abi;
-pub use pto_abi::launch::LaunchArgs;
+pub use pto_abi::launch_args::LaunchArgs;
 pub use pto_abi::symbol::symbol;

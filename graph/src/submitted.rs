@@ -13,7 +13,7 @@ use pto_abi::gm::GmWindow;
 use pto_abi::ids::{FuncId, GmAddr, TaskId};
 use pto_abi::image::{ImageParts, ImageTask};
 use pto_abi::kinds::{CoreKind, GraphFlags};
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::limits::MAX_ARGS;
 
 use crate::builder::{EdgeOutcome, GraphBuilder, link_and_publish};

@@ -22,7 +22,7 @@ use core::marker::PhantomData;
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::limits::{MAX_ARGS, MAX_FANIN};
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
@@ -55,7 +55,8 @@ pub struct Builder<'a, C: Config> {
     kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
     events: Events<'a, C::Machine>,
-    args: LaunchArgs<'a>,
+    /// Behind a reference: the builder's own fields are within reach of short instructions.
+    args: &'a LaunchArgs<'a>,
     generation: u32,
     next_task: u32,
     next_word: u32,
@@ -73,7 +74,7 @@ pub struct BuilderInputs<'a> {
     /// The builder's own line.
     pub line: &'a InstanceLine,
     /// What the launch passes to the builder.
-    pub args: LaunchArgs<'a>,
+    pub args: &'a LaunchArgs<'a>,
     /// The generation of this run's ids.
     pub generation: u32,
     /// Which core kinds the device has.
@@ -540,7 +541,7 @@ struct RoomForChain<'a> {
 
 impl<C: Config> GraphBuilder for Builder<'_, C> {
     fn launch_args(&self) -> LaunchArgs<'_> {
-        self.args
+        *self.args
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! The words that the instances of a run share, sized by what a graph has; and a device with a few kernels.
 
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::task::chunks_for;
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
@@ -49,7 +50,7 @@ impl StateMemory {
 
     /// What the builder on instance 0 is given.
     pub(crate) fn inputs(&self) -> BuilderInputs<'_> {
-        self.0.inputs(&[]).unwrap()
+        self.0.inputs(&LaunchArgs { program: &[], group: &[] }).unwrap()
     }
 }
 

@@ -10,7 +10,7 @@
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 
 use super::tag;
 use super::words::{GroupWords, Window};
@@ -285,7 +285,7 @@ mod tests {
     use super::{Communicator, LAST_CALL, LAST_SPLIT, Level, MOST_NESTED, MOST_PARTS, MOST_RANKS};
     use crate::group::{GroupWords, NetworkFigures, tag};
     use pto_abi::fault::Fault;
-    use pto_abi::launch::LaunchArgs;
+    use pto_abi::launch_args::LaunchArgs;
     use std::collections::BTreeMap;
     use std::format;
     use std::string::String;

@@ -14,7 +14,7 @@ use std::vec::Vec;
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::limits::MAX_ARGS;
 
 use super::bindings::BindingWords;

@@ -14,8 +14,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use crate::device::{self, KernelEntry};
 use crate::element::ElementType;
 use crate::objects::{
-    EXECUTORS, INTEGERS, SCALARS, ScalarObject, TENSOR_LISTS, TENSORS, TensorObject, dense_strides,
-    extent_of, put,
+    INTEGERS, ObjectTable, SCALARS, ScalarObject, TENSOR_LISTS, TENSORS, TensorObject,
+    dense_strides, extent_of, put,
 };
 use crate::plan::{self, CompiledCall, FAULT, HEAD, LaunchStatus};
 use crate::refusal::{Checked, INNER, INVALID, Rejection};
@@ -89,6 +89,8 @@ pub(crate) struct Executor {
     addresses: Vec<u64>,
     operands: Vec<device::OperandBytes>,
 }
+
+static EXECUTORS: ObjectTable<Executor> = ObjectTable::new(5, "executor");
 
 /// A parameter of a first call, as C passes it.
 pub(crate) trait Parameter {

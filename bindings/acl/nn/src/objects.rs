@@ -26,7 +26,7 @@ pub(crate) struct ObjectTable<T> {
 }
 
 impl<T> ObjectTable<T> {
-    const fn new(kind: usize, name: &'static str) -> Self {
+    pub(crate) const fn new(kind: usize, name: &'static str) -> Self {
         Self { kind, name, slots: Slots::new() }
     }
 
@@ -108,7 +108,6 @@ pub(crate) static TENSORS: ObjectTable<Arc<TensorObject>> = ObjectTable::new(1, 
 pub(crate) static SCALARS: ObjectTable<ScalarObject> = ObjectTable::new(2, "scalar");
 pub(crate) static INTEGERS: ObjectTable<Vec<i64>> = ObjectTable::new(3, "array of integers");
 pub(crate) static TENSOR_LISTS: ObjectTable<Vec<usize>> = ObjectTable::new(4, "list of tensors");
-pub(crate) static EXECUTORS: ObjectTable<crate::call::Executor> = ObjectTable::new(5, "executor");
 
 impl TensorObject {
     /// Its element type.

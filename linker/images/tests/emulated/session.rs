@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::stream::StreamCapacities;

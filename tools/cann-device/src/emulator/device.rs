@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch::{Epochs, LaunchArgs, LaunchBlock};
+use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::launch_words::{
     Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets, LaunchWords,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pto_abi::launch::LaunchArgs;
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::sync::AtomicU64;
@@ -88,11 +88,11 @@ impl RunWords {
 
     /// What the builder on instance 0 is given.
     #[must_use]
-    pub fn inputs<'w>(&'w self, orch_args: &'w [u64]) -> Option<BuilderInputs<'w>> {
+    pub fn inputs<'w>(&'w self, args: &'w LaunchArgs<'w>) -> Option<BuilderInputs<'w>> {
         Some(BuilderInputs {
             state: self.state()?,
             line: self.instances.first()?,
-            args: LaunchArgs::of(orch_args),
+            args,
             generation: GENERATION,
             has_kind: [true; CoreKind::COUNT],
         })

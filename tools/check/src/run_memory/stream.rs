@@ -4,6 +4,7 @@ use std::fmt;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::kinds::TaskState;
+use pto_abi::launch_args::LaunchArgs;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::QueueEnds;
 use pto_abi::stream::{BlockLine, MapEntry, MapGrid, MapRow, SlotNote, StreamHeader};
@@ -112,7 +113,8 @@ impl StreamWords {
         mut machine: C::Machine,
         body: impl FnOnce(&mut Stream<'_, C>) -> R,
     ) -> Result<R, Fault> {
-        let mut inputs = self.run.inputs(run.orch_args).ok_or(Fault::STREAM_WINDOW_SIZE)?;
+        let args = LaunchArgs::of(run.orch_args);
+        let mut inputs = self.run.inputs(&args).ok_or(Fault::STREAM_WINDOW_SIZE)?;
         inputs.state.shapes = run.room.map(|room| self.shapes(room));
         inputs.has_kind = run.has_kind;
         let of = self.memory(run.heap)?;
