@@ -46,6 +46,8 @@ ENDS = {
         stream.synchronize()
     """,
     "an interrupt ends a wait without a limit": """
+        # Where the tests run in the background, this process would ignore the signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         entered, go_on = threading.Event(), threading.Event()
         stream.call(lambda: (entered.set(), go_on.wait()))
         main = threading.main_thread().ident
