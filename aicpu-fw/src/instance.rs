@@ -341,11 +341,10 @@ impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> Program<'_, '_, S, F, B> {
         }
         // The tasks of a graph that was loaded make room for others.
         launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
-        let args = launch.args();
         let inputs = BuilderInputs {
             state: launch.state,
             line,
-            args: &args,
+            args: launch.args(),
             generation: launch.run_epoch,
             has_kind: launch.has_kind(),
         };

@@ -55,8 +55,7 @@ pub struct Builder<'a, C: Config> {
     kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
     events: Events<'a, C::Machine>,
-    /// Behind a reference: the builder's own fields are within reach of short instructions.
-    args: &'a LaunchArgs<'a>,
+    args: LaunchArgs<'a>,
     generation: u32,
     next_task: u32,
     next_word: u32,
@@ -74,7 +73,7 @@ pub struct BuilderInputs<'a> {
     /// The builder's own line.
     pub line: &'a InstanceLine,
     /// What the launch passes to the builder.
-    pub args: &'a LaunchArgs<'a>,
+    pub args: LaunchArgs<'a>,
     /// The generation of this run's ids.
     pub generation: u32,
     /// Which core kinds the device has.
@@ -541,7 +540,7 @@ struct RoomForChain<'a> {
 
 impl<C: Config> GraphBuilder for Builder<'_, C> {
     fn launch_args(&self) -> LaunchArgs<'_> {
-        *self.args
+        self.args
     }
 
     #[inline(always)]

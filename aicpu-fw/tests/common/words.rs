@@ -50,7 +50,7 @@ impl StateMemory {
 
     /// What the builder on instance 0 is given.
     pub(crate) fn inputs(&self) -> BuilderInputs<'_> {
-        self.0.inputs(&LaunchArgs { program: &[], group: &[] }).unwrap()
+        self.0.inputs(LaunchArgs::default()).unwrap()
     }
 }
 

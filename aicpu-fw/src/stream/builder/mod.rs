@@ -29,7 +29,7 @@ use crate::config::Config;
 /// The builder of `tensormap_and_ringbuffer`. See the file.
 pub struct Stream<'a, C: Config> {
     tasks: Tasks<'a, C>,
-    args: &'a LaunchArgs<'a>,
+    args: LaunchArgs<'a>,
     /// The recording that is being made.
     draft: Option<Draft<'a>>,
 }
@@ -191,7 +191,7 @@ impl<'a, C: Config> Stream<'a, C> {
 
 impl<C: Config> GraphBuilder for Stream<'_, C> {
     fn launch_args(&self) -> LaunchArgs<'_> {
-        *self.args
+        self.args
     }
 
     #[inline(always)]

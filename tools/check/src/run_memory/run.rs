@@ -88,7 +88,7 @@ impl RunWords {
 
     /// What the builder on instance 0 is given.
     #[must_use]
-    pub fn inputs<'w>(&'w self, args: &'w LaunchArgs<'w>) -> Option<BuilderInputs<'w>> {
+    pub fn inputs<'w>(&'w self, args: LaunchArgs<'w>) -> Option<BuilderInputs<'w>> {
         Some(BuilderInputs {
             state: self.state()?,
             line: self.instances.first()?,

@@ -114,7 +114,7 @@ impl StreamWords {
         body: impl FnOnce(&mut Stream<'_, C>) -> R,
     ) -> Result<R, Fault> {
         let args = LaunchArgs::of(run.orch_args);
-        let mut inputs = self.run.inputs(&args).ok_or(Fault::STREAM_WINDOW_SIZE)?;
+        let mut inputs = self.run.inputs(args).ok_or(Fault::STREAM_WINDOW_SIZE)?;
         inputs.state.shapes = run.room.map(|room| self.shapes(room));
         inputs.has_kind = run.has_kind;
         let of = self.memory(run.heap)?;
