@@ -1,5 +1,5 @@
 //! What a firmware image says of itself: its identity ([`FwIdentity`], in a section of the ELF file) and, for
-//! kernels, the table of a blob ([`KernelBlobHeader`]). [`boot`] is how host and image meet on the device `virt`.
+//! kernels, the table of a blob ([`KernelBlobHeader`]). [`boot`] is how host and image meet on the device `qemu`.
 
 use crate::layout::LAYOUT_HASH;
 use crate::runtime::{ABI_MAJOR, ABI_MINOR};
@@ -11,14 +11,14 @@ pub use crate::fw_bytes::boot;
 pub use crate::fw_bytes::boot::{
     BOOT_MAGIC, BootBlock, BootHeader, ExceptionFrame, FW_OFF, FW_REFUSED, FW_STARTED,
     FirmwareLine, LaunchLine, LaunchOrder, VCPU_DEAD, VCPU_INSTANCE, VCPU_OFF, VCPU_READY,
-    VCPU_WORKER, VcpuLine, virt,
+    VCPU_WORKER, VcpuLine, qemu,
 };
 pub use crate::fw_bytes::identity::{FW_MAGIC, FwIdentity};
 
 /// The section of an image that holds its [`FwElfNote`].
 pub const FW_NOTE_SECTION: &str = ".note.pto";
-/// `FwIdentity::kind` of an image for the device `virt`.
-pub const FW_KIND_VIRT: [u8; 16] = *b"virt\0\0\0\0\0\0\0\0\0\0\0\0";
+/// `FwIdentity::kind` of an image for the device `qemu`.
+pub const FW_KIND_QEMU: [u8; 16] = *b"qemu\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// `FwIdentity::features`: the image traces runs that ask for it.
 pub const FW_TRACES: u64 = 1;
@@ -152,13 +152,13 @@ impl<const NAMES_BYTES: usize> FwElfNote<NAMES_BYTES> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{FW_KIND_VIRT, FwNote, names_bytes};
+    use super::{FW_KIND_QEMU, FwNote, names_bytes};
 
     #[test]
     fn a_note_holds_its_names() {
         // A builder with two programs is one builder.
         const NAMES: &[&str] = &["chain", "fork_join", "chain"];
-        let note = FwNote::<{ names_bytes(NAMES) }>::new(FW_KIND_VIRT, NAMES);
+        let note = FwNote::<{ names_bytes(NAMES) }>::new(FW_KIND_QEMU, NAMES);
         assert_eq!(&note.names, b"chain\0fork_join\0");
         assert_eq!((note.identity.builder_count, note.identity.names_bytes), (2, 16));
     }

@@ -1761,7 +1761,7 @@ PTO_STATIC_ASSERT(offsetof(pto_exception_frame, time_ns) == 56, "offset of pto_e
 PTO_STATIC_ASSERT(offsetof(pto_exception_frame, x) == 64, "offset of pto_exception_frame.x");
 PTO_STATIC_ASSERT(offsetof(pto_exception_frame, reserved) == 312, "offset of pto_exception_frame.reserved");
 
-/* The pages through which host and image meet, at `virt::BOOT_BLOCK_ADDRESS`. */
+/* The pages through which host and image meet, at `qemu::BOOT_BLOCK_ADDRESS`. */
 typedef struct pto_boot_block {
     /* Written by the host, before the start. */
     PTO_ALIGN(64) pto_boot_header header;

@@ -83,7 +83,7 @@
 /* The store of flashed images cannot be used. The message names the file; flash the device again. */
 #define PTO_ERROR_STORE 0x40000051
 /* The emulated machine cannot be used. The message says why. */
-#define PTO_ERROR_VIRT 0x40000052
+#define PTO_ERROR_QEMU 0x40000052
 /* The device takes builders from its firmware image only. Link the builder into the image (pto fw build --builder NAME=FILE), flash that, and name it in the run. */
 #define PTO_ERROR_BUILDER_NOT_FOR_DEVICE 0x40000053
 /* An orchestration function failed. The message has its return value, or the signal that it raised. */
@@ -232,7 +232,7 @@ typedef struct pto_device_options {
    */
   uint32_t os_threads;
   /*
-   AICPU instances of virt.
+   AICPU instances of qemu.
    */
   uint32_t aicpu;
   /*
@@ -785,7 +785,7 @@ extern "C" {
  Gives a builder program to a device: runs name it. One of the same name before it is replaced. `user` is passed to
  it as it is.
 
- Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on virt, whose builders are part of the image (`pto fw
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on qemu, whose builders are part of the image (`pto fw
  build --builder`). Thread safety: any thread, also during a run, for the next run.
  */
 int32_t pto_register_builder(const struct pto_device *device,
@@ -851,10 +851,10 @@ int32_t pto_builder_read_u32(const struct pto_builder *builder, uint64_t address
 int32_t pto_device_options_init(struct pto_device_options *options);
 
 /*
- Opens a device: "a2a3sim", the simulator in this process, or "virt", the image that is flashed to it on an emulated
+ Opens a device: "a2a3sim", the simulator in this process, or "qemu", the image that is flashed to it on an emulated
  machine (with `options` null: 4 AIC, 8 AIV, 1 GiB). `options` null: the defaults.
 
- Fails with WORKERS, MAP_GM, INVALID_ARGUMENT for an unknown name or option; for virt also with IMAGE, STORE, VIRT.
+ Fails with WORKERS, MAP_GM, INVALID_ARGUMENT for an unknown name or option; for qemu also with IMAGE, STORE, QEMU.
  Thread safety: any thread. Devices do not disturb each other.
  */
 int32_t pto_device_open(const char *name, const struct pto_device_options *options, struct pto_device **device);
@@ -952,7 +952,7 @@ int32_t pto_graph_add_edge(const struct pto_graph *graph, int32_t producer, int3
 int32_t pto_graph_size(const struct pto_graph *graph, uint64_t *tasks, uint64_t *edges);
 
 /*
- Verifies images and makes them the ones of a device ("virt", "a2a3"), all together: a firmware, a blob of kernels, or
+ Verifies images and makes them the ones of a device ("qemu", "a2a3"), all together: a firmware, a blob of kernels, or
  both. What is not given stays; interrupted, it leaves what was there. `generation` may be null.
 
  Fails with INVALID_ARGUMENT, NULL_ARGUMENT, IMAGE, STORE. Thread safety: any thread, and any process: one flashes at
@@ -979,7 +979,7 @@ int32_t pto_rollback(const char *device, uint32_t *generation);
  Registers a function of this process. `name` is what reports call it.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILD_UNKNOWN_FUNC, BUILD_UNKNOWN_KIND, DUPLICATE_FUNC_ID,
- KERNEL_NOT_FOR_DEVICE (virt), BUSY. Thread safety: any thread; waits for a run to end.
+ KERNEL_NOT_FOR_DEVICE (qemu), BUSY. Thread safety: any thread; waits for a run to end.
  */
 int32_t pto_register_kernel_function(const struct pto_device *device,
                                      int32_t func_id,

@@ -99,7 +99,7 @@ pub enum Error {
     /// No free block is large enough.
     #[error(
         "GM is full: {asked} bytes were asked for, {free} bytes are free, at most {largest} of them in one piece{}; \
-         free buffers, or open the device with more memory (gm_bytes; `pto run --gm-bytes`)",
+         free buffers, or open the device with more memory (gm_bytes; `pto run --memory`)",
         waiting_clause(*.waiting)
     )]
     OutOfMemory {
@@ -215,11 +215,11 @@ pub enum Error {
 
     /// More cores than an emulated machine has, or none of a sort.
     #[error(
-        "virt cannot have {aicpu} AICPU, {aic} AIC and {aiv} AIV: each of them is a vCPU, and the machine has at most {}; \
+        "qemu cannot have {aicpu} AICPU, {aic} AIC and {aiv} AIV: each of them is a vCPU, and the machine has at most {}; \
          give at least one AICPU and one core",
-        pto_abi::fw_image::virt::MAX_VCPUS
+        pto_abi::fw_image::qemu::MAX_VCPUS
     )]
-    VirtCores {
+    QemuCores {
         /// AICPU instances asked for.
         aicpu: u32,
         /// Cube cores asked for.
@@ -230,18 +230,18 @@ pub enum Error {
 
     /// The options ask for more memory than an emulated machine has.
     #[error(
-        "virt cannot have {bytes} bytes of GM: ask for at most {most} (8 GiB less 36 MiB)",
-        most = crate::virt::memory::MAX_GM_BYTES
+        "qemu cannot have {bytes} bytes of GM: ask for at most {most} (8 GiB less 36 MiB)",
+        most = crate::qemu::memory::MAX_GM_BYTES
     )]
-    VirtGm {
+    QemuGm {
         /// Size asked for.
         bytes: u64,
     },
 
     /// The emulated machine cannot be started.
-    #[cfg(feature = "virt")]
+    #[cfg(feature = "qemu")]
     #[error(transparent)]
-    Virt(#[from] crate::virt::VirtError),
+    Qemu(#[from] crate::qemu::QemuError),
 
     /// The device `a2a3` cannot be used.
     #[cfg(feature = "a2a3")]

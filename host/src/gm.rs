@@ -9,7 +9,7 @@
 use std::io;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-#[cfg(any(feature = "virt", feature = "a2a3"))]
+#[cfg(any(feature = "qemu", feature = "a2a3"))]
 use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
@@ -18,15 +18,15 @@ use pto_abi::{GmAddr, GmWindow};
 use crate::a2a3::dma::Dma;
 use crate::address_state::AddressState;
 use crate::error::Error;
-#[cfg(feature = "virt")]
-use crate::virt::memory::Ram;
+#[cfg(feature = "qemu")]
+use crate::qemu::memory::Ram;
 
 /// Memory of a device.
 pub(crate) enum Gm {
     /// GM of the simulator.
     Own(Mapping),
     /// GM of an emulated machine.
-    #[cfg(feature = "virt")]
+    #[cfg(feature = "qemu")]
     Machine(Arc<Ram>),
     /// GM of a device whose memory is not mapped here.
     #[cfg(feature = "a2a3")]
@@ -174,11 +174,11 @@ impl Gm {
             #[cfg(feature = "a2a3")]
             // SAFETY: the caller promises the lifetime.
             Self::Remote(Remote { copy, address, .. }) => unsafe { copy.window_at(*address) },
-            #[cfg(feature = "virt")]
+            #[cfg(feature = "qemu")]
             Self::Machine(ram) => {
                 // SAFETY: the caller promises the lifetime.
                 let gm = unsafe { ram.lasting_gm() };
-                gm.expect("`VirtOptions::check` has seen that RAM holds GM")
+                gm.expect("`QemuOptions::check` has seen that RAM holds GM")
             }
         }
     }

@@ -4,12 +4,12 @@
 //! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, runs.rs, buffer.rs
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
-//!   |------ dyn Backend: the simulator, `virt`, or `a2a3`     backend/, virt/, a2a3/
+//!   |------ dyn Backend: the simulator, `qemu`, or `a2a3`     backend/, qemu/, a2a3/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
 //!   session(SessionOptions) -> Session: streams, events, copies    session
 //!     stitch::Stitcher: programs that pass tensors on without copies    stitch/
 //! group::Group: devices with ranks, transfers, collectives     group/
-//! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/
+//! fw::Image --flash--> fw::Store --load--> Device::open_qemu  fw/
 //! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
 //! ```
 //!
@@ -84,6 +84,8 @@ mod memory;
 mod of_process;
 mod options;
 mod progress;
+#[cfg(feature = "qemu")]
+pub mod qemu;
 mod report;
 mod runs;
 pub mod session;
@@ -96,8 +98,6 @@ pub mod timeline;
 mod trace;
 mod trace_options;
 mod traffic;
-#[cfg(feature = "virt")]
-pub mod virt;
 pub mod whole_file;
 pub mod workload;
 
@@ -105,8 +105,8 @@ pub use address_state::AddressState;
 #[cfg(feature = "a2a3")]
 pub use backend::A2a3Options;
 pub use backend::StartTimes;
-#[cfg(feature = "virt")]
-pub use backend::{Placement, VirtDeviceOptions};
+#[cfg(feature = "qemu")]
+pub use backend::{Placement, QemuDeviceOptions};
 pub use buffer::DeviceBuffer;
 pub use builder_calls::CallRefusal;
 pub use control::RunControl;

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use pto_image_build::sources::{Image, Source};
 
-/// The binary that is the image `virt`.
-const VIRT: &str = "pto-example-virt";
+/// The binary that is the image `qemu`.
+const QEMU: &str = "pto-example-qemu";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // Elsewhere there is no image.
     let Some(image) = Image::of_target() else { return };
     match image {
-        Image::Virt => virt(),
+        Image::Qemu => qemu(),
         Image::Cann => cann(),
     }
     let source =
@@ -26,7 +26,7 @@ fn main() {
     ];
     let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
     let includes: Vec<_> = env::split_paths(&include).collect();
-    if let Err(refused) = pto_image_build::sources::link(image, VIRT, &sources, &includes) {
+    if let Err(refused) = pto_image_build::sources::link(image, QEMU, &sources, &includes) {
         panic!("{refused}");
     }
 }
@@ -37,9 +37,9 @@ fn cann() {
     }
 }
 
-fn virt() {
-    for argument in ["-Tpto-virt.ld", "--build-id=sha1"] {
-        println!("cargo::rustc-link-arg-bin={VIRT}={argument}");
+fn qemu() {
+    for argument in ["-Tpto-qemu.ld", "--build-id=sha1"] {
+        println!("cargo::rustc-link-arg-bin={QEMU}={argument}");
     }
     for argument in ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"] {
         println!("cargo::rustc-link-arg-bin=pto-example-kernels={argument}");

@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use pto_abi::fw_image::{BootBlock, virt};
+use pto_abi::fw_image::{BootBlock, qemu};
 use pto_abi::runtime::Runtime;
 
-const SCRIPT: &str = "pto-virt.ld";
+const SCRIPT: &str = "pto-qemu.ld";
 
 fn main() {
     println!("cargo::rerun-if-changed={SCRIPT}");
@@ -31,20 +31,20 @@ fn hand_on_script(out: &Path) {
 
 /// One symbol for each constant of the ABI that the script uses.
 fn constants() -> String {
-    let max_vcpus = virt::MAX_VCPUS as u64;
+    let max_vcpus = qemu::MAX_VCPUS as u64;
     let constants = [
-        ("PTO_RAM_ADDRESS", virt::RAM_ADDRESS),
-        ("PTO_BOOT_BLOCK_ADDRESS", virt::BOOT_BLOCK_ADDRESS),
+        ("PTO_RAM_ADDRESS", qemu::RAM_ADDRESS),
+        ("PTO_BOOT_BLOCK_ADDRESS", qemu::BOOT_BLOCK_ADDRESS),
         ("PTO_BOOT_BLOCK_BYTES", size_of::<BootBlock>() as u64),
-        ("PTO_IMAGE_ADDRESS", virt::IMAGE_ADDRESS),
-        ("PTO_IMAGE_BYTES", virt::IMAGE_BYTES),
-        ("PTO_STACKS_ADDRESS", virt::STACKS_ADDRESS),
-        ("PTO_STACK_STRIDE", virt::STACK_STRIDE),
-        ("PTO_STACK_GAP", virt::STACK_GAP),
-        ("PTO_EXCEPTION_STACK_BYTES", virt::EXCEPTION_STACK_BYTES),
+        ("PTO_IMAGE_ADDRESS", qemu::IMAGE_ADDRESS),
+        ("PTO_IMAGE_BYTES", qemu::IMAGE_BYTES),
+        ("PTO_STACKS_ADDRESS", qemu::STACKS_ADDRESS),
+        ("PTO_STACK_STRIDE", qemu::STACK_STRIDE),
+        ("PTO_STACK_GAP", qemu::STACK_GAP),
+        ("PTO_EXCEPTION_STACK_BYTES", qemu::EXCEPTION_STACK_BYTES),
         ("PTO_MAX_VCPUS", max_vcpus),
-        ("PTO_PAGE_BYTES", virt::PAGE_BYTES),
-        ("PTO_GM_ADDRESS", virt::GM_ADDRESS),
+        ("PTO_PAGE_BYTES", qemu::PAGE_BYTES),
+        ("PTO_GM_ADDRESS", qemu::GM_ADDRESS),
         ("PTO_RUNTIME_BYTES", size_of::<Runtime>() as u64),
     ];
     let lines = constants.map(|(name, value)| format!("{name} = {value:#x};\n"));

@@ -39,7 +39,7 @@ mod plugins {
         let Some(image) = Image::of_target() else { return };
         let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
         let includes: Vec<_> = env::split_paths(&include).collect();
-        if let Err(refused) = link(image, super::VIRT, &sources, &includes) {
+        if let Err(refused) = link(image, super::QEMU, &sources, &includes) {
             eprintln!("{refused}");
             for line in refused.to_string().lines() {
                 println!("cargo::error={line}");
@@ -55,16 +55,16 @@ mod plugins {
     }
 }
 
-/// The binary that is the image `virt`.
-const VIRT: &str = "pto-fw-virt";
+/// The binary that is the image `qemu`.
+const QEMU: &str = "pto-fw-qemu";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = |name: &str| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
     match (target("OS").as_str(), target("ARCH").as_str()) {
         ("none", _) => {
-            for argument in ["-Tpto-virt.ld", "--build-id=sha1"] {
-                println!("cargo::rustc-link-arg-bin={VIRT}={argument}");
+            for argument in ["-Tpto-qemu.ld", "--build-id=sha1"] {
+                println!("cargo::rustc-link-arg-bin={QEMU}={argument}");
             }
         }
         // A build id, from which the driver stack's dispatcher makes the name of the installed file; no start files, which only carry

@@ -10,7 +10,7 @@ use std::{fs, process, thread};
 use pto_examples::host;
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, Session, SessionOptions, func};
 
-use crate::virt;
+use crate::qemu;
 
 /// In the environment of a host that is to be killed, and of what it starts: whose it is.
 const MARK: &str = "PTO_TEST_ABANDONED";
@@ -43,7 +43,7 @@ fn host_that_is_killed() {
         busy(device)
     };
     let sessions =
-        [open(Hosting::Threads), open(DeviceOptions::default().hosting), busy(virt::small())];
+        [open(Hosting::Threads), open(DeviceOptions::default().hosting), busy(qemu::small())];
     println!("\n{MARK}={}", mark.display());
     thread::sleep(LONG);
     drop(sessions);

@@ -1,5 +1,5 @@
 //! A firmware crate of a user's own, in this workspace and copied to outside of it: its graph builders in Rust and in
-//! C, and its kernels, run on the device `virt`.
+//! C, and its kernels, run on the device `qemu`.
 //!
 //! Needs QEMU and the tools that images are built with; what is missing is brought (see `pto_image_build`).
 
@@ -11,7 +11,7 @@ use pto_examples::host::{self, Inputs, Params};
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
 use pto_host::{
-    Capacities, Device, Error, Kernel, RunOptions, StreamCapacities, VirtDeviceOptions, Work, func,
+    Capacities, Device, Error, Kernel, QemuDeviceOptions, RunOptions, StreamCapacities, Work, func,
 };
 use pto_image_build::{Profile, Request, packages};
 
@@ -50,18 +50,18 @@ fn build(folder: &Path, profile: Profile) -> (Image, Image) {
         let found = built.iter().find(|built| built.image.kind == kind);
         found.expect("both are built").image.clone()
     };
-    (of(ImageKind::Virt), of(ImageKind::Kernels))
+    (of(ImageKind::Qemu), of(ImageKind::Kernels))
 }
 
 fn open((firmware, kernels): &(Image, Image)) -> Device {
-    let options = VirtDeviceOptions {
+    let options = QemuDeviceOptions {
         aicpu: 2,
         aic: 1,
         aiv: 2,
         gm_bytes: 64 << 20,
-        ..VirtDeviceOptions::default()
+        ..QemuDeviceOptions::default()
     };
-    Device::open_virt(&options, firmware, kernels).unwrap_or_else(|error| panic!("{error}"))
+    Device::open_qemu(&options, firmware, kernels).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn run(device: &mut Device, builder: &str, orch_args: &[u64]) -> Result<u64, Error> {
@@ -226,7 +226,7 @@ fn a_missing_builder_in_c_is_a_fault() {
     let built = pto_image_build::build(&request, &|sentence| println!("{sentence}"));
     let built = built.unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| built.iter().find(|one| one.image.kind == kind).unwrap().image.clone();
-    let mut device = open(&(of(ImageKind::Virt), of(ImageKind::Kernels)));
+    let mut device = open(&(of(ImageKind::Qemu), of(ImageKind::Kernels)));
     device.register_library().expect("the blob holds the library");
     let (fault, text) = fault_of(run(&mut device, "build_graph_aicpu", &[]));
     assert_eq!(fault, Fault::BUILD_NO_BUILDER);

@@ -1,4 +1,4 @@
-//! Builders in C++ and C as they are, in an image for the device `virt` (`pto fw build --builder`): plugins that a host
+//! Builders in C++ and C as they are, in an image for the device `qemu` (`pto fw build --builder`): plugins that a host
 //! loads elsewhere, and programs with tensors; one with shapes and records, and one of ranges on a2a3sim as well.
 //!
 //! Needs QEMU and the cross compilers; what is missing is brought.
@@ -12,7 +12,7 @@ use pto_host::abi::{Fault, FuncId, RuntimeVariant};
 use pto_host::fw::ImageKind;
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{
-    Device, DeviceOptions, Error, Hosting, Kernel, RunControl, RunOptions, VirtDeviceOptions, Work,
+    Device, DeviceOptions, Error, Hosting, Kernel, QemuDeviceOptions, RunControl, RunOptions, Work,
     func,
 };
 use pto_image_build::{BuilderSource, Built, Profile, Request, packages};
@@ -305,14 +305,14 @@ fn images(folder: &Path) -> Vec<Built> {
 
 fn open(images: &[Built]) -> Device {
     let of = |kind| &images.iter().find(|one| one.image.kind == kind).expect("both").image;
-    let options = VirtDeviceOptions {
+    let options = QemuDeviceOptions {
         aicpu: 2,
         aic: 1,
         aiv: 2,
         gm_bytes: 512 << 20,
-        ..VirtDeviceOptions::default()
+        ..QemuDeviceOptions::default()
     };
-    let device = Device::open_virt(&options, of(ImageKind::Virt), of(ImageKind::Kernels));
+    let device = Device::open_qemu(&options, of(ImageKind::Qemu), of(ImageKind::Kernels));
     device.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -400,14 +400,14 @@ fn shapes(device: &mut Device) {
         rename(device, id, id.0);
     }
     let mut prepared = prepared_shapes(device);
-    let on_virt = cells_after(&mut prepared, |orch_args| {
+    let on_qemu = cells_after(&mut prepared, |orch_args| {
         let work = Work::Stream { builder: "shapes", orch_args };
         device.run(work, &options()).unwrap_or_else(|error| panic!("{error}")).tasks
     });
     for id in [func::PART_AIC, func::PART_AIV] {
         device.unregister_kernel(id).expect("it is there");
     }
-    assert!(on_virt == shapes_in_rust(), "other bits than in Rust");
+    assert!(on_qemu == shapes_in_rust(), "other bits than in Rust");
 }
 
 fn shapes_in_rust() -> Tensor {
@@ -474,7 +474,7 @@ fn plugins_are_builders_of_an_image() {
     let folder = tempfile::tempdir().expect("a folder");
     let images = images(folder.path());
     let firmware =
-        images.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
+        images.iter().find(|one| one.image.kind == ImageKind::Qemu).expect("it is built");
     assert_eq!(firmware.image.builders, ["random_dag", "tensors", "one_task", "shapes", "ranges"]);
     let mut device = open(&images);
     shapes(&mut device);

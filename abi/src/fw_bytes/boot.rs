@@ -1,4 +1,4 @@
-//! How host and image meet on the device `virt`, before there is an arena: the memory map ([`virt`]) and the
+//! How host and image meet on the device `qemu`, before there is an arena: the memory map ([`qemu`]) and the
 //! pages that both know ([`BootBlock`]).
 //!
 //! ```text
@@ -15,8 +15,8 @@ use crate::ids::GmAddr;
 use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The memory map of the device `virt`; the linker script of its image is generated from this.
-pub mod virt {
+/// The memory map of the device `qemu`; the linker script of its image is generated from this.
+pub mod qemu {
     /// First address of RAM, offset 0 of the shared file. QEMU puts its device tree here.
     pub const RAM_ADDRESS: u64 = 0x4000_0000;
     /// Where the `BootBlock` is; QEMU's device tree takes at most 1 MiB.
@@ -177,7 +177,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// The pages through which host and image meet, at [`virt::BOOT_BLOCK_ADDRESS`].
+    /// The pages through which host and image meet, at [`qemu::BOOT_BLOCK_ADDRESS`].
     pub struct BootBlock [size = 24832, align = 64] {
         /// Written by the host, before the start.
         0 => header: BootHeader,
@@ -188,9 +188,9 @@ shared_struct! {
         /// Not used; zero.
         192 => reserved: [AtomicU64; 8],
         /// Each written by its vCPU.
-        256 => vcpus: [VcpuLine; virt::MAX_VCPUS],
+        256 => vcpus: [VcpuLine; qemu::MAX_VCPUS],
         /// Each written by its vCPU.
-        4352 => exceptions: [ExceptionFrame; virt::MAX_VCPUS],
+        4352 => exceptions: [ExceptionFrame; qemu::MAX_VCPUS],
     }
 }
 

@@ -1,4 +1,4 @@
-//! `libpto_acl.so`: the plug-in of `libascendcl.so` that implements the interface `aclrt*` on the devices `a2a3sim` and `virt`. `docs/reference/acl.md` says
+//! `libpto_acl.so`: the plug-in of `libascendcl.so` that implements the interface `aclrt*` on the devices `a2a3sim` and `qemu`. `docs/reference/acl.md` says
 //! which functions work; `entry/` has the library that programs link.
 //!
 //! ```text

@@ -135,7 +135,7 @@ pub(crate) fn first_fault(builder: *const OpaqueBuilder) -> Failure {
 /// Gives a builder program to a device: runs name it. One of the same name before it is replaced. `user` is passed to
 /// it as it is.
 ///
-/// Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on virt, whose builders are part of the image (`pto fw
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on qemu, whose builders are part of the image (`pto fw
 /// build --builder`). Thread safety: any thread, also during a run, for the next run.
 ///
 /// # Safety

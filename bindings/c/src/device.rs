@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::num::NonZeroUsize;
 
 use pto_host::abi::CoreKind;
-use pto_host::{Device, Hosting, VirtDeviceOptions};
+use pto_host::{Device, Hosting, QemuDeviceOptions};
 use pto_native::{Failure, HostedBuilders, SharedDevice};
 
 use crate::argument::{input, invalid, output, put, text};
@@ -29,7 +29,7 @@ pub struct DeviceOptions {
     pub hosting: u32,
     /// OS threads of the pool; 0: one for each CPU.
     pub os_threads: u32,
-    /// AICPU instances of virt.
+    /// AICPU instances of qemu.
     pub aicpu: u32,
     /// Bytes of global memory; they are used as they are touched.
     pub gm_bytes: u64,
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn pto_device_options_init(options: *mut DeviceOptions) ->
             aiv: defaults.aiv,
             hosting: 0,
             os_threads: 0,
-            aicpu: VirtDeviceOptions::default().aicpu,
+            aicpu: QemuDeviceOptions::default().aicpu,
             gm_bytes: defaults.gm_bytes,
         };
         put(options, value);
@@ -81,10 +81,10 @@ pub unsafe extern "C" fn pto_device_options_init(options: *mut DeviceOptions) ->
     })
 }
 
-/// Opens a device: "a2a3sim", the simulator in this process, or "virt", the image that is flashed to it on an emulated
+/// Opens a device: "a2a3sim", the simulator in this process, or "qemu", the image that is flashed to it on an emulated
 /// machine (with `options` null: 4 AIC, 8 AIV, 1 GiB). `options` null: the defaults.
 ///
-/// Fails with WORKERS, MAP_GM, INVALID_ARGUMENT for an unknown name or option; for virt also with IMAGE, STORE, VIRT.
+/// Fails with WORKERS, MAP_GM, INVALID_ARGUMENT for an unknown name or option; for qemu also with IMAGE, STORE, QEMU.
 /// Thread safety: any thread. Devices do not disturb each other.
 ///
 /// # Safety
@@ -106,9 +106,10 @@ pub unsafe extern "C" fn pto_device_open(
         };
         let opened = match name {
             "a2a3sim" => SharedDevice::open_sim(simulator(options)?)?,
-            "virt" => SharedDevice::over(open_virt(options)?, HostedBuilders::default()),
+            // Its earlier name was `virt`.
+            "qemu" | "virt" => SharedDevice::over(open_qemu(options)?, HostedBuilders::default()),
             _ => {
-                let message = format!("there is no device \"{name}\"; there are a2a3sim and virt");
+                let message = format!("there is no device \"{name}\"; there are a2a3sim and qemu");
                 return Err(invalid(message));
             }
         };
@@ -147,16 +148,16 @@ fn simulator(options: Option<&DeviceOptions>) -> Result<pto_host::DeviceOptions,
     Ok(pto_host::DeviceOptions { aic, aiv, gm_bytes, hosting })
 }
 
-fn open_virt(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
-    let defaults = VirtDeviceOptions::default();
+fn open_qemu(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
+    let defaults = QemuDeviceOptions::default();
     let options = match options {
         None => defaults,
         Some(options) => {
             let DeviceOptions { aicpu, aic, aiv, gm_bytes, .. } = *options;
-            VirtDeviceOptions { aicpu, aic, aiv, gm_bytes, ..defaults }
+            QemuDeviceOptions { aicpu, aic, aiv, gm_bytes, ..defaults }
         }
     };
-    pto_native::open_virt(&options)
+    pto_native::open_qemu(&options)
 }
 
 /// Closes a device. Memory that is still allocated on it goes with it, when the calls that use it have returned.

@@ -30,8 +30,7 @@ pub struct FlashedImage {
 }
 
 fn device_of(name: &str) -> Result<FlashDevice, Failure> {
-    let device = FlashDevice::ALL.iter().find(|device| device.name() == name);
-    device.copied().ok_or_else(|| {
+    FlashDevice::by_name(name).ok_or_else(|| {
         let names: Vec<_> = FlashDevice::ALL.iter().map(|device| device.name()).collect();
         invalid(format!("nothing is flashed to \"{name}\"; there are {}", names.join(", ")))
     })
@@ -46,7 +45,7 @@ fn fixed<const N: usize>(text: &str) -> [c_char; N] {
     to
 }
 
-/// Verifies images and makes them the ones of a device ("virt", "a2a3"), all together: a firmware, a blob of kernels, or
+/// Verifies images and makes them the ones of a device ("qemu", "a2a3"), all together: a firmware, a blob of kernels, or
 /// both. What is not given stays; interrupted, it leaves what was there. `generation` may be null.
 ///
 /// Fails with INVALID_ARGUMENT, NULL_ARGUMENT, IMAGE, STORE. Thread safety: any thread, and any process: one flashes at

@@ -25,7 +25,7 @@ fn register(device: *const OpaqueDevice, func_id: FuncId, kernel: Kernel) -> Res
 /// Registers a function of this process. `name` is what reports call it.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILD_UNKNOWN_FUNC, BUILD_UNKNOWN_KIND, DUPLICATE_FUNC_ID,
-/// KERNEL_NOT_FOR_DEVICE (virt), BUSY. Thread safety: any thread; waits for a run to end.
+/// KERNEL_NOT_FOR_DEVICE (qemu), BUSY. Thread safety: any thread; waits for a run to end.
 ///
 /// # Safety
 /// `name` is null or a C string. `entry` stays loaded as long as the process lives.

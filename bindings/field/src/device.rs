@@ -17,8 +17,8 @@ use pto_host::fw::Image;
 use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
-    Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement, RunControl, RunOptions,
-    RunReport, StreamCapacities, TraceOptions, VirtDeviceOptions, Work,
+    Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement, QemuDeviceOptions,
+    RunControl, RunOptions, RunReport, StreamCapacities, TraceOptions, Work,
 };
 use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice, call_guarded};
 
@@ -92,22 +92,22 @@ impl FieldDevice {
 
     /// The machine that has the clusters of their simulator.
     #[must_use]
-    pub fn machine() -> VirtDeviceOptions {
-        VirtDeviceOptions { aic: CLUSTERS, aiv: 2 * CLUSTERS, ..VirtDeviceOptions::default() }
+    pub fn machine() -> QemuDeviceOptions {
+        QemuDeviceOptions { aic: CLUSTERS, aiv: 2 * CLUSTERS, ..QemuDeviceOptions::default() }
     }
 
     /// Opens the emulated machine, with a firmware that expands lists of tasks, as the default one, and the blob of the kernels of a program: `pto fw build
     /// --kernel`. A process has one such machine at a time, because its memory is mapped at the same addresses in this process.
     ///
     /// # Errors
-    /// `IMAGE`, `VIRT`, `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the firmware expands no lists.
-    pub fn open_virt(
-        options: &VirtDeviceOptions,
+    /// `IMAGE`, `QEMU`, `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the firmware expands no lists.
+    pub fn open_qemu(
+        options: &QemuDeviceOptions,
         firmware: &Image,
         kernels: &Image,
     ) -> Result<Self, Failure> {
-        let options = VirtDeviceOptions { placement: Placement::InPlace, ..options.clone() };
-        let device = Device::open_virt(&options, firmware, kernels)?;
+        let options = QemuDeviceOptions { placement: Placement::InPlace, ..options.clone() };
+        let device = Device::open_qemu(&options, firmware, kernels)?;
         if !device.expands_plans() {
             let message = "the firmware image expands no lists of tasks: take one with the streaming runtime, such as the default one";
             return Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message));
@@ -123,7 +123,7 @@ impl FieldDevice {
     /// Runs programs on a device that is open, and for which this object alone registers kernels.
     ///
     /// # Errors
-    /// `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the emulated machine is opened with [`open_virt`](Self::open_virt).
+    /// `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the emulated machine is opened with [`open_qemu`](Self::open_qemu).
     pub fn over(device: Arc<SharedDevice>, hosting: Hosting) -> Result<Self, Failure> {
         device.takes_builders()?;
         let waiting = WaitingBuilds::default();

@@ -103,7 +103,7 @@ fn crash(refusal: KernelFault, flag: u32, frame: u64) -> Crash {
 pub(crate) fn check_options(options: &CallOptions) -> Result<(), Failure> {
     let refused = |what: &str| {
         let message = format!(
-            "{what} on the device virt, whose kernels run on another machine: use the simulator, in hosting mode `threads`, `pool` or \
+            "{what} on the device qemu, whose kernels run on another machine: use the simulator, in hosting mode `threads`, `pool` or \
              `virtual`"
         );
         Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
@@ -149,7 +149,7 @@ pub(crate) fn kernels(
                 |(_, kernel)| format!("`{}` for {}", kernel.name(), kernel.kind()),
             );
             let message = format!(
-                "kernel {id} of {} is `{name}` for {kind}, and the blob of kernels that the device virt has been opened with has {has}. Build \
+                "kernel {id} of {} is `{name}` for {kind}, and the blob of kernels that the device qemu has been opened with has {has}. Build \
                  the blob of this program: pto fw build --kernel {id}:{kind}:{name}=FILE ..",
                 program.name
             );

@@ -8,8 +8,8 @@ use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, CoreKind};
 use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::{
-    CallRefusal, Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions,
-    VirtDeviceOptions, WhenFull,
+    CallRefusal, Device, DeviceDescription, DeviceMemory, DeviceOptions, QemuDeviceOptions,
+    RunControl, RunOptions, WhenFull,
 };
 use pto_host::{GraphImage, RunReport, Work};
 
@@ -73,14 +73,14 @@ pub fn open_device(options: DeviceOptions) -> Result<Device, Failure> {
 /// Opens the emulated machine with what is flashed to it.
 ///
 /// # Errors
-/// `IMAGE`, also where nothing is flashed; `STORE`, `VIRT`.
-pub fn open_virt(options: &VirtDeviceOptions) -> Result<Device, Failure> {
-    let flashed = Store::open()?.load_both(FlashDevice::Virt);
+/// `IMAGE`, also where nothing is flashed; `STORE`, `QEMU`.
+pub fn open_qemu(options: &QemuDeviceOptions) -> Result<Device, Failure> {
+    let flashed = Store::open()?.load_both(FlashDevice::Qemu);
     let (firmware, kernels) = flashed.map_err(|error| match error {
         StoreError::NothingFlashed { .. } => Failure::new(FailureKind::IMAGE, error.to_string()),
         error => error.into(),
     })?;
-    Ok(Device::open_virt(options, &firmware, &kernels)?)
+    Ok(Device::open_qemu(options, &firmware, &kernels)?)
 }
 
 impl SharedDevice {
@@ -148,10 +148,10 @@ impl SharedDevice {
     /// # Errors
     /// `BUILDER_NOT_FOR_DEVICE`: it takes them from its image.
     pub fn takes_builders(&self) -> Result<(), Failure> {
-        if self.name != "virt" {
+        if self.name != "qemu" {
             return Ok(());
         }
-        let message = "virt runs the builders of its firmware image, and none of this process";
+        let message = "qemu runs the builders of its firmware image, and none of this process";
         Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message))
     }
 

@@ -109,7 +109,7 @@ failures! {
         "The message says what is wrong with it; build it again with this release.";
     0x51 STORE: "The store of flashed images cannot be used.",
         "The message names the file; flash the device again.";
-    0x52 VIRT: "The emulated machine cannot be used.",
+    0x52 QEMU: "The emulated machine cannot be used.",
         "The message says why.";
     0x53 BUILDER_NOT_FOR_DEVICE: "The device takes builders from its firmware image only.",
         "Link the builder into the image (pto fw build --builder NAME=FILE), flash that, and name it in the run.";
@@ -209,8 +209,8 @@ impl From<Error> for Failure {
 
 pub(crate) fn kind_of(error: &Error) -> FailureKind {
     match error {
-        Error::MapGm { .. } | Error::VirtGm { .. } => FailureKind::MAP_GM,
-        Error::Workers { .. } | Error::VirtCores { .. } => FailureKind::WORKERS,
+        Error::MapGm { .. } | Error::QemuGm { .. } => FailureKind::MAP_GM,
+        Error::Workers { .. } | Error::QemuCores { .. } => FailureKind::WORKERS,
         Error::ZeroSize => FailureKind::ZERO_SIZE,
         Error::SizeOverflow { .. } => FailureKind::SIZE_OVERFLOW,
         Error::OutOfMemory { .. } => FailureKind::OUT_OF_MEMORY,
@@ -229,7 +229,7 @@ pub(crate) fn kind_of(error: &Error) -> FailureKind {
         Error::ImageRegion { .. } => FailureKind::IMAGE_REGION,
         Error::BuildModeVariable { .. } => FailureKind::BUILD_MODE_VARIABLE,
         Error::Image(_) => FailureKind::IMAGE,
-        Error::Virt(_) => FailureKind::VIRT,
+        Error::Qemu(_) => FailureKind::QEMU,
         Error::Panicked { .. } => FailureKind::PANIC,
         // An error that this release of the host does not have.
         _ => FailureKind::INVALID_ARGUMENT,

@@ -52,7 +52,7 @@ pub mod stitch;
 #[cfg(feature = "devices")]
 pub use builders::{HostedBuilders, Program};
 #[cfg(feature = "devices")]
-pub use device::{SharedDevice, building, open_device, open_virt, streaming};
+pub use device::{SharedDevice, building, open_device, open_qemu, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{GraphDraft, checked};
 #[cfg(feature = "kernels")]

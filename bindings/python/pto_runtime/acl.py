@@ -24,7 +24,7 @@ def command():
 def run(program, *, device=None, devices=None, virtual=False, seed=None, check=False, trace=None, **options):
     """Runs a program and its arguments on the devices of the CANN interface, as `pto compat cann run` does; a subprocess.CompletedProcess.
 
-    device: a2a3sim, virt or a2a3; devices: how many the program sees; virtual: in virtual time, with this seed; check: misuse is reported on standard error;
+    device: a2a3sim, qemu or a2a3; devices: how many the program sees; virtual: in virtual time, with this seed; check: misuse is reported on standard error;
     trace: a file for a timeline. Further options are those of subprocess.run. Raises ConfigError where there is no command `pto`.
     """
     words = [command(), "compat", "cann", "run"]

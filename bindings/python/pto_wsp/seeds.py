@@ -2,7 +2,7 @@
 
 Every run of a workload in the program is made in program order first. Then it is made once for each seed on a device in virtual
 time, where the seed decides what happens at the same time, and the memory of its tensors must have the same bits each time.
-With `--virt` it is made once more on the emulated machine, with the firmware and the kernels that are flashed to it.
+With `--qemu` it is made once more on the emulated machine, with the firmware and the kernels that are flashed to it.
 Options that are not of this command are those of the program."""
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ def root_of(array: np.ndarray) -> np.ndarray:
 class Seeds:
     """Compares runs on the virtual machine, once on each of other hostings, and on the emulated machine, with program order."""
 
-    def __init__(self, seeds: range, hostings: Sequence[str] = (), virt: bool = False) -> None:
+    def __init__(self, seeds: range, hostings: Sequence[str] = (), qemu: bool = False) -> None:
         self.devices: list[tuple[str, dict[str, Any]]] = [
             (f"seed {seed}", {"hosting": "virtual", "seed": seed}) for seed in seeds
         ]
         self.devices += [(hosting, {"hosting": hosting}) for hosting in hostings]
-        if virt:
-            self.devices.append(("virt", {"name": "virt"}))
+        if qemu:
+            self.devices.append(("qemu", {"name": "qemu"}))
         #: Runs that were compared, and what was wrong.
         self.runs = 0
         self.failures: list[str] = []
         #: What cannot run on the emulated machine: bodies of kernels in C++ are functions of this process.
         self.refused: list[str] = []
-        self._virt: Optional[Device] = None
+        self._qemu: Optional[Device] = None
 
     def close(self) -> None:
         """Ends the emulated machine."""
-        if self._virt is not None:
-            self._virt.close()
-            self._virt = None
+        if self._qemu is not None:
+            self._qemu.close()
+            self._qemu = None
 
     def _opened(self, options: dict[str, Any]) -> AbstractContextManager[Device]:
         """A device of its own for a run; the emulated machine, which takes a second to boot, is one for all."""
         if "name" not in options:
             return Device(**options, **_CORES)
-        if self._virt is None:
-            self._virt = Device(**options, **_CORES)
-        return nullcontext(self._virt)
+        if self._qemu is None:
+            self._qemu = Device(**options, **_CORES)
+        return nullcontext(self._qemu)
 
     def check(self, program: Program, given: dict[str, Any], run: Any) -> None:
         """Makes a run in program order, by `run`, and then on every device."""
@@ -120,9 +120,9 @@ def main() -> int:
     parser.add_argument("program", help="the file of a program that uses pto_wsp")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds to run (default: 100)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
-    parser.add_argument("--virt", action="store_true", help="run once more on the emulated machine, with what is flashed to it")
+    parser.add_argument("--qemu", "--virt", action="store_true", help="run once more on the emulated machine, with what is flashed to it")
     asked, arguments = parser.parse_known_args()
-    seeds = Seeds(range(asked.first, asked.first + asked.seeds), virt=asked.virt)
+    seeds = Seeds(range(asked.first, asked.first + asked.seeds), qemu=asked.qemu)
     watch(seeds)
     sys.argv = [asked.program, *arguments]
     ended: Any = 0
@@ -135,7 +135,7 @@ def main() -> int:
         print(f"not run: {refused}", file=sys.stderr)
     for failure in seeds.failures[:20]:
         print(failure, file=sys.stderr)
-    where = "the virtual machine and virt" if asked.virt else "the virtual machine"
+    where = "the virtual machine and qemu" if asked.qemu else "the virtual machine"
     print(f"{asked.program}: {seeds.runs} runs on {where}, {len(seeds.failures)} failures")
     return 1 if seeds.failures or ended or not seeds.runs else 0
 

@@ -11,7 +11,7 @@ from _task_interface import MAX_REGISTERED_CALLABLE_IDS, CallConfig, ChipCallabl
 from pto_runtime import _native
 from pto_runtime.errors import ConfigError
 
-from . import _log, virt_machine
+from . import _log, qemu_machine
 from .diagnostics import Diagnostics
 from .failure import FieldRunError, WorkerStateError
 
@@ -109,7 +109,7 @@ class ChipWorker:
         self.reports = [name.strip() for name in os.environ.get("PTO_FIELD_REPORTS", "").split(",") if name.strip()]
         # Lines that kernels share are found where one kernel at a time runs.
         usual = "serial" if "lines" in self.reports else "threads"
-        self._is_open, self._on_machine = True, virt_machine.is_asked()
+        self._is_open, self._on_machine = True, qemu_machine.is_asked()
         if self._on_machine and is_one_of_several:
             raise ConfigError(
                 "a process has one emulated machine: run programs of several devices with another PTO_FIELD_HOSTING (threads, pool, serial or virtual)"
@@ -136,7 +136,7 @@ class ChipWorker:
         self._check_open()
         kernels, images = _kernels(chip), None
         if self._on_machine:
-            kernels, images = virt_machine.with_names(kernels), virt_machine.images(kernels)
+            kernels, images = qemu_machine.with_names(kernels), qemu_machine.images(kernels)
         loaded = _native.FieldDevice.load(chip.binary, chip.func_name, config, kernels)
         self.load_count += 1
         self._slots[slot] = chip, loaded, images
@@ -158,7 +158,7 @@ class ChipWorker:
             if self._machine_slot != (slot, self._slots[slot][2]):
                 # A process has one at a time.
                 self._machine = self._machine_slot = None
-                self._machine = _native.FieldDevice(virt_machine.HOSTING, self._slots[slot][2])
+                self._machine = _native.FieldDevice(qemu_machine.HOSTING, self._slots[slot][2])
                 self._machine_slot = slot, self._slots[slot][2]
             return self._machine
         # Until July 2026 the simulator had as many clusters as the configuration said.

@@ -8,7 +8,7 @@ from pathlib import Path
 from pto_runtime.errors import CompileError, ConfigError
 from pto_runtime.headers import field_include_dir
 
-from simpler import virt_machine
+from simpler import qemu_machine
 
 from . import vintages
 from .compile_cache import CompileCache
@@ -87,8 +87,8 @@ class KernelCompiler:
         if core_type not in _CORE_DEFINES:
             raise ValueError(f"core_type {core_type!r} of {source_path}: use 'aic' or 'aiv'")
         own = [field_include_dir(), Path(source_path).parent, *(extra_include_dirs or ())]
-        if virt_machine.is_asked():
-            made = KernelObject(virt_machine.described(source_path, own[1:], flags))
+        if qemu_machine.is_asked():
+            made = KernelObject(qemu_machine.described(source_path, own[1:], flags))
             made.core_type, made.name = core_type, Path(source_path).stem
             return made
         flags = [*_KERNEL, _CORE_DEFINES[core_type], *flags]

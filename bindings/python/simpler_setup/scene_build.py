@@ -8,7 +8,7 @@ from pathlib import Path
 from _task_interface import ChipCallable, CoreCallable
 from pto_runtime.errors import ConfigError
 from pto_runtime.headers import field_include_dir
-from simpler import virt_machine
+from simpler import qemu_machine
 
 from .kernel_compiler import KernelCompiler
 from .pto_isa import ensure_pto_isa_root
@@ -62,7 +62,7 @@ def compile_chip(spec, folder, platform, runtime, where, flags=()):
     def kernel(one):
         more = [*includes, *(str(folder / extra) for extra in one.get("extra_include_dirs", ()))]
         source = _resolved(folder, one["source"], where)
-        root = ensure_pto_isa_root() if _uses_tiles(source) and not virt_machine.is_asked() else None
+        root = ensure_pto_isa_root() if _uses_tiles(source) and not qemu_machine.is_asked() else None
         return CoreCallable.build(one.get("signature", ()), compiler.compile_incore(source, one["core_type"], root, more))
 
     with ThreadPoolExecutor(_JOBS) as pool:

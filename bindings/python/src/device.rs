@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
-use pto_host::{Hosting, Kernel, RunControl, VirtDeviceOptions, Work};
+use pto_host::{Hosting, Kernel, QemuDeviceOptions, RunControl, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
 use pto_native::stitch::open_session;
 use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice, checked};
@@ -23,7 +23,7 @@ use crate::report::Report;
 use crate::running::interruptible;
 use crate::session::Session;
 
-/// The simulator `a2a3sim`, or the emulated machine `virt`.
+/// The simulator `a2a3sim`, or the emulated machine `qemu`.
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct Device(Mutex<Option<PyResource<Arc<SharedDevice>>>>);
 
@@ -114,7 +114,8 @@ impl Device {
                 };
                 py.detach(|| SharedDevice::open_sim(options))
             }
-            "virt" => {
+            // Its earlier name was `virt`.
+            "qemu" | "virt" => {
                 let of_simulator = [
                     ("hosting", hosting.is_some()),
                     ("os_threads", os_threads.is_some()),
@@ -123,21 +124,21 @@ impl Device {
                 ];
                 if let Some((option, _)) = of_simulator.into_iter().find(|(_, given)| *given) {
                     let text = format!(
-                        "{option} is an option of a2a3sim; virt runs in real time: leave it out"
+                        "{option} is an option of a2a3sim; qemu runs in real time: leave it out"
                     );
                     return Err(invalid(text));
                 }
-                let usual = VirtDeviceOptions::default();
-                let options = VirtDeviceOptions {
+                let usual = QemuDeviceOptions::default();
+                let options = QemuDeviceOptions {
                     aic: aic.unwrap_or(usual.aic),
                     aiv: aiv.unwrap_or(usual.aiv),
                     gm_bytes: gm_bytes.unwrap_or(usual.gm_bytes),
                     ..usual
                 };
-                let opened = py.detach(|| pto_native::open_virt(&options));
+                let opened = py.detach(|| pto_native::open_qemu(&options));
                 opened.map(|device| SharedDevice::over(device, HostedBuilders::default()))
             }
-            other => return Err(unknown("device", other, "\"a2a3sim\" or \"virt\"")),
+            other => return Err(unknown("device", other, "\"a2a3sim\" or \"qemu\"")),
         };
         Ok(Self(Mutex::new(Some(PyResource::new(opened.map_err(raised_from)?)))))
     }

@@ -44,7 +44,7 @@ pub(crate) struct FieldCallable(PyResource<Callable>);
 
 #[pymethods]
 impl FieldDevice {
-    /// `hosting`: "threads"; "pool", where few OS threads run all cores; "serial", where one does; or "virtual", in virtual time. "virt" is the emulated
+    /// `hosting`: "threads"; "pool", where few OS threads run all cores; "serial", where one does; or "virtual", in virtual time. "qemu" is the emulated
     /// machine, with the files of a firmware and of a blob of kernels. `clusters` are 8, unless the program says otherwise; the machine has 8.
     #[new]
     #[pyo3(signature = (hosting = "threads", images = None, clusters = None))]
@@ -54,13 +54,13 @@ impl FieldDevice {
         images: Option<(PathBuf, PathBuf)>,
         clusters: Option<u32>,
     ) -> PyResult<Self> {
-        if hosting == "virt" {
+        if matches!(hosting, "qemu" | "virt") {
             let images = images.ok_or_else(|| {
-                invalid("\"virt\" needs the files of a firmware and of a blob of kernels: pto fw build --kernel")
+                invalid("\"qemu\" needs the files of a firmware and of a blob of kernels: pto fw build --kernel")
             })?;
             let opened = py.detach(|| {
                 let (firmware, kernels) = (Image::read(&images.0), Image::read(&images.1));
-                Engine::open_virt(&Engine::machine(), &firmware?, &kernels?)
+                Engine::open_qemu(&Engine::machine(), &firmware?, &kernels?)
             });
             return Ok(Self(PyResource::new(opened.map_err(raised_from)?)));
         }
@@ -70,7 +70,7 @@ impl FieldDevice {
             "serial" => Hosting::Pool { os_threads: NonZero::<usize>::MIN },
             "virtual" => Hosting::Virtual(VirtualOptions::default()),
             _ => {
-                let names = "\"threads\", \"pool\", \"serial\", \"virtual\" or \"virt\"";
+                let names = "\"threads\", \"pool\", \"serial\", \"virtual\" or \"qemu\"";
                 return Err(unknown("hosting", hosting, names));
             }
         };

@@ -33,8 +33,8 @@ def test_the_end_is_that_of_the_program(tmp_path, monkeypatch):
     command.write_text("#!/bin/sh\necho $@\nexit 7\n")
     command.chmod(0o755)
     monkeypatch.setenv("PTO_COMMAND", str(command))
-    done = acl.run(["a", "b"], device="virt", trace=tmp_path / "t.json", stdout=subprocess.PIPE, text=True)
-    assert (done.returncode, done.stdout) == (7, f"compat cann run --device virt --trace {tmp_path}/t.json -- a b\n")
+    done = acl.run(["a", "b"], device="qemu", trace=tmp_path / "t.json", stdout=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stdout) == (7, f"compat cann run --device qemu --trace {tmp_path}/t.json -- a b\n")
     monkeypatch.setenv("PTO_COMMAND", str(tmp_path / "none"))
     with pytest.raises(ConfigError, match="set PTO_COMMAND"):
         acl.run(["a"])

@@ -138,30 +138,30 @@ def test_reports_are_asked_for_by_name():
 
 
 @pytest.fixture
-def on_virt():
+def on_qemu():
     """What runs programs on the emulated machine. `cargo xtask` says where the command is; by hand, PTO_COMMAND does."""
     if not os.environ.get("PTO_COMMAND"):
         pytest.skip("PTO_COMMAND names no command pto, which builds kernels for the emulated machine")
-    return {"PTO_FIELD_HOSTING": "virt"}
+    return {"PTO_FIELD_HOSTING": "qemu"}
 
 
-def test_a_scene_runs_on_the_emulated_machine(on_virt):
+def test_a_scene_runs_on_the_emulated_machine(on_qemu):
     for platform in ("a2a3sim", "a5sim"):
-        done = python("test_scene.py", "-p", platform, "--case", "TestTwiceTheSum::right", **on_virt)
+        done = python("test_scene.py", "-p", platform, "--case", "TestTwiceTheSum::right", **on_qemu)
         assert done.returncode == 0 and "TestTwiceTheSum::right: PASSED" in done.stdout, done.stdout + done.stderr
-    done = python("test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::wrong", "--manual", "only", **on_virt)
+    done = python("test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::wrong", "--manual", "only", **on_qemu)
     assert done.returncode == 1 and "64 of 64 elements differ" in done.stdout, done.stdout + done.stderr
 
 
-def test_what_the_emulated_machine_has_not_is_named(on_virt, tmp_path):
+def test_what_the_emulated_machine_has_not_is_named(on_qemu, tmp_path):
     def refused(*words, cwd=FOLDER, **variables):
-        done = python(*words, cwd=cwd, **{**on_virt, **variables})
+        done = python(*words, cwd=cwd, **{**on_qemu, **variables})
         assert done.returncode != 0
         return done.stdout + done.stderr
 
     assert "a process has one emulated machine" in refused("test_scene.py", "-p", "a2a3sim", "--case", "TestExchange")
     case = ("test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::right")
-    assert "neither swimlanes nor counters are kept on the device virt" in refused(*case, "--enable-pmu", cwd=FOLDER, PTO_FIELD_OUTPUTS=str(tmp_path / "out"))
+    assert "neither swimlanes nor counters are kept on the device qemu" in refused(*case, "--enable-pmu", cwd=FOLDER, PTO_FIELD_OUTPUTS=str(tmp_path / "out"))
     assert "there is no command /nowhere" in refused(*case, PTO_COMMAND="/nowhere")
     (tmp_path / "kernels").mkdir()
     scene = (FOLDER / "test_scene.py").read_text()

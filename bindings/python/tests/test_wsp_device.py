@@ -427,27 +427,27 @@ def test_examples_give_the_same_bits_with_every_seed(path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def virt():
+def qemu():
     """The emulated machine with what is flashed to it. `cargo xtask` builds and flashes that; by hand, `pto fw build` and `pto fw flash` do."""
     if not os.environ.get("PTO_HOME"):
-        pytest.skip("PTO_HOME names no folder with images that are flashed to virt")
-    seeds = Seeds(range(0), virt=True)
+        pytest.skip("PTO_HOME names no folder with images that are flashed to qemu")
+    seeds = Seeds(range(0), qemu=True)
     yield seeds
     seeds.close()
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_examples_give_the_same_bits_on_virt(path, monkeypatch, virt):
+def test_examples_give_the_same_bits_on_qemu(path, monkeypatch, qemu):
     """Every run of every example once on the emulated machine; the one with a body in C++ is refused there, by its name."""
-    virt.runs, virt.failures, virt.refused = 0, [], []
-    run_watched(path, monkeypatch, virt)
-    assert virt.runs >= 1 or path.stem == "outcome"
-    assert virt.failures == []
-    assert len(virt.refused) == (path.stem == "top_scores")
-    assert all("cannot run on virt" in refused for refused in virt.refused)
+    qemu.runs, qemu.failures, qemu.refused = 0, [], []
+    run_watched(path, monkeypatch, qemu)
+    assert qemu.runs >= 1 or path.stem == "outcome"
+    assert qemu.failures == []
+    assert len(qemu.refused) == (path.stem == "top_scores")
+    assert all("cannot run on qemu" in refused for refused in qemu.refused)
 
 
-def test_virt_refuses_bodies_in_cpp(virt):
+def test_qemu_refuses_bodies_in_cpp(qemu):
     @kernel(cpp_src=DOUBLE)
     def double(x: In[TILE], y: Out[TILE], n: Scalar[DType.I32]):
         pass
@@ -459,9 +459,9 @@ def test_virt_refuses_bodies_in_cpp(virt):
         double[0](tensor(x)[0], tensor(y)[0], 1)
         copy[0](tensor(x)[0], tensor(y)[0])
 
-    with Device("virt") as device:
+    with Device("qemu") as device:
         program = once().compile(target="a2a3sim", device=device)
-        with pytest.raises(ExecutionError, match="kernel double is a function of this process, and cannot run on virt: "):
+        with pytest.raises(ExecutionError, match="kernel double is a function of this process, and cannot run on qemu: "):
             ran(program)
         assert not y.any(), "nothing has run"
         # The machine is in order: another program runs.
@@ -470,10 +470,10 @@ def test_virt_refuses_bodies_in_cpp(virt):
 
 
 @pytest.mark.parametrize("option", [{"hosting": "pool"}, {"seed": 3}, {"os_threads": 1}, {"kernel_cost": "5us"}], ids=str)
-def test_virt_has_no_options_of_the_simulator(option):
-    with pytest.raises(HostError, match=f"{next(iter(option))} is an option of a2a3sim; virt runs in real time"):
-        Device("virt", **option)
-    with pytest.raises(ValueError, match="unknown device \"moon\": use \"a2a3sim\" or \"virt\""):
+def test_qemu_has_no_options_of_the_simulator(option):
+    with pytest.raises(HostError, match=f"{next(iter(option))} is an option of a2a3sim; qemu runs in real time"):
+        Device("qemu", **option)
+    with pytest.raises(ValueError, match="unknown device \"moon\": use \"a2a3sim\" or \"qemu\""):
         Device("moon")
 
 

@@ -97,7 +97,7 @@ pub enum Error {
     /// More memory than the device has.
     #[error(
         "the tensors need {} of device memory and the graph {}, and {} are free; \
-         make the problem smaller, or open the device with more memory (gm_bytes; `pto run --gm-bytes`)",
+         make the problem smaller, or open the device with more memory (gm_bytes; `pto run --memory`)",
         size_text(*tensors), size_text(*graph), size_text(*available)
     )]
     Memory {

@@ -55,7 +55,7 @@ impl Needs {
         }
         Err(invalid!(
             "with these parameters kernels of '{example}' wait for each other while they run, and this device runs one \
-             after the other; use --hosting threads or --device virt"
+             after the other; use --hosting threads or --device qemu"
         ))
     }
 }

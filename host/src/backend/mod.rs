@@ -1,21 +1,21 @@
 //! The backend of a device: the machine that runs an arena.
 //!
 //! ```text
-//! simulator.rs   firmware and cores in this process            virt.rs   an emulated machine: crate::virt
+//! simulator.rs   firmware and cores in this process            qemu.rs   an emulated machine: crate::qemu
 //! placed.rs      kernels in the memory of a device             a2a3.rs   an Ascend device:    crate::a2a3
 //! simulated_set.rs   the builders in the simulator's firmware
 //! ```
 
 #[cfg(feature = "a2a3")]
 mod a2a3;
-#[cfg(any(feature = "virt", feature = "a2a3"))]
+#[cfg(any(feature = "qemu", feature = "a2a3"))]
 mod placed;
+#[cfg(feature = "qemu")]
+mod qemu;
 #[cfg(feature = "sim")]
 mod simulated_set;
 #[cfg(feature = "sim")]
 mod simulator;
-#[cfg(feature = "virt")]
-mod virt;
 
 use std::any::Any;
 use std::ops::Range;
@@ -35,13 +35,13 @@ use pto_sim_shim::{
 pub(crate) use self::a2a3::A2a3;
 #[cfg(feature = "a2a3")]
 pub use self::a2a3::A2a3Options;
+#[cfg(feature = "qemu")]
+pub(crate) use self::qemu::Qemu;
+pub use self::qemu::{Placement, QemuDeviceOptions};
 #[cfg(feature = "sim")]
 pub(crate) use self::simulated_set::{CompiledIn, SimulatedSet};
 #[cfg(feature = "sim")]
 pub(crate) use self::simulator::Simulator;
-#[cfg(feature = "virt")]
-pub(crate) use self::virt::Virt;
-pub use self::virt::{Placement, VirtDeviceOptions};
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
 use crate::fw::Tracing;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pto_abi::fw_image::virt::PAGE_BYTES;
+use pto_abi::fw_image::qemu::PAGE_BYTES;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
 use crate::allocator::Owner;

@@ -172,19 +172,19 @@ impl Device {
         Self::open_checked((aic, aiv), Box::new(simulator), check)
     }
 
-    /// Opens the device `virt`: boots `image` on an emulated machine whose cores run the kernels of `blob`.
+    /// Opens the device `qemu`: boots `image` on an emulated machine whose cores run the kernels of `blob`.
     ///
     /// # Errors
-    /// `Image`: one of them cannot be used here. `VirtCores`, `VirtGm`: there is no such machine. `Virt`: QEMU is
+    /// `Image`: one of them cannot be used here. `QemuCores`, `QemuGm`: there is no such machine. `Qemu`: QEMU is
     /// missing, or the image does not boot.
-    #[cfg(feature = "virt")]
-    pub fn open_virt(
-        options: &crate::backend::VirtDeviceOptions,
+    #[cfg(feature = "qemu")]
+    pub fn open_qemu(
+        options: &crate::backend::QemuDeviceOptions,
         image: &crate::fw::Image,
         blob: &crate::fw::Image,
     ) -> Result<Self, Error> {
         let (aic, aiv) = (options.aic, options.aiv);
-        let (machine, memory) = crate::backend::Virt::open(options, image, blob)?;
+        let (machine, memory) = crate::backend::Qemu::open(options, image, blob)?;
         Self::open_with(aic, aiv, memory, Box::new(machine))
     }
 

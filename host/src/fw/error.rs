@@ -112,7 +112,7 @@ pub enum ImageError {
     },
     /// For no device that this host knows.
     #[error(
-        "the image is for a device \"{found}\" that this host does not know: it knows virt and cann"
+        "the image is for a device \"{found}\" that this host does not know: it knows qemu and cann"
     )]
     UnknownKind {
         /// What the image says.

@@ -3,8 +3,8 @@
 use bytemuck::pod_read_unaligned;
 use object::elf::{ET_DYN, ET_EXEC};
 use pto_abi::fw_image::{
-    FW_KIND_VIRT, FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FW_TRACES, FwIdentity,
-    KERNEL_BLOB_MAGIC, KernelBlobHeader, virt,
+    FW_KIND_QEMU, FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FW_TRACES, FwIdentity,
+    KERNEL_BLOB_MAGIC, KernelBlobHeader, qemu,
 };
 use pto_abi::launch_words::FW_KIND_CANN;
 use std::mem::offset_of;
@@ -99,7 +99,7 @@ fn of_firmware(note: &[u8], offset: usize) -> Result<Identity, ImageError> {
 
 fn kind_of(kind: [u8; 16]) -> Result<ImageKind, ImageError> {
     match kind {
-        FW_KIND_VIRT => Ok(ImageKind::Virt),
+        FW_KIND_QEMU => Ok(ImageKind::Qemu),
         FW_KIND_CANN => Ok(ImageKind::Cann),
         aicore::KIND => Ok(ImageKind::Aicore),
         other => Err(ImageError::UnknownKind {
@@ -134,16 +134,16 @@ fn names(fixed: &FwIdentity, bytes: &[u8]) -> Result<Vec<String>, ImageError> {
 fn check_place(elf: &Elf<'_>, kind: ImageKind) -> Result<(), ImageError> {
     let field = |field, found, expected: String| ImageError::Field { field, found, expected };
     match kind {
-        ImageKind::Virt => {
-            let room = virt::IMAGE_ADDRESS..=virt::IMAGE_ADDRESS + virt::IMAGE_BYTES;
+        ImageKind::Qemu => {
+            let room = qemu::IMAGE_ADDRESS..=qemu::IMAGE_ADDRESS + qemu::IMAGE_BYTES;
             if elf.machine != Machine::Aarch64 {
                 return Err(ImageError::Machine { found: elf.machine.to_string() });
             }
             if elf.file_type != ET_EXEC {
                 return Err(field("e_type", elf.file_type.into(), "2: an executable".into()));
             }
-            if elf.entry != virt::IMAGE_ADDRESS {
-                return Err(field("e_entry", elf.entry, format!("{:#x}", virt::IMAGE_ADDRESS)));
+            if elf.entry != qemu::IMAGE_ADDRESS {
+                return Err(field("e_entry", elf.entry, format!("{:#x}", qemu::IMAGE_ADDRESS)));
             }
             let outside = elf.loaded().find(|part| {
                 let end = part.address.saturating_add(part.memory_bytes);

@@ -126,7 +126,7 @@ impl Image {
             return Err(ImageError::WrongDevice { device, image: self.kind });
         }
         match (device, self.machine) {
-            (FlashDevice::Virt, Machine::X86_64) => {
+            (FlashDevice::Qemu, Machine::X86_64) => {
                 Err(ImageError::Machine { found: self.machine.to_string() })
             }
             _ => Ok(()),

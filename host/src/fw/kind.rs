@@ -7,8 +7,8 @@ use pto_abi::fw_image::FW_TRACES;
 /// What an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageKind {
-    /// Firmware of the emulated machine `virt`.
-    Virt,
+    /// Firmware of the emulated machine `qemu`.
+    Qemu,
     /// Firmware for the CANN driver stack.
     Cann,
     /// A blob of kernels.
@@ -22,7 +22,7 @@ impl ImageKind {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Virt => "virt",
+            Self::Qemu => "qemu",
             Self::Cann => "cann",
             Self::Kernels => "kernels",
             Self::Aicore => "aicore",
@@ -32,8 +32,8 @@ impl ImageKind {
     /// The devices that can have it.
     pub(crate) const fn devices(self) -> &'static str {
         match self {
-            Self::Virt => "virt (--device virt)",
-            Self::Kernels => "virt or a2a3 (--device)",
+            Self::Qemu => "qemu (--device qemu)",
+            Self::Kernels => "qemu or a2a3 (--device)",
             Self::Cann | Self::Aicore => "a2a3 (--device a2a3)",
         }
     }
@@ -42,7 +42,7 @@ impl ImageKind {
 impl fmt::Display for ImageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Virt => "a firmware image for virt",
+            Self::Qemu => "a firmware image for qemu",
             Self::Cann => "a firmware image for the CANN driver stack",
             Self::Kernels => "a blob of kernels",
             Self::Aicore => "a program for AICores, with kernels",
@@ -104,29 +104,36 @@ impl Tracing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlashDevice {
     /// The emulated machine.
-    Virt,
+    Qemu,
     /// An Ascend 910B or 910C, through CANN.
     A2a3,
 }
 
 impl FlashDevice {
     /// All of them.
-    pub const ALL: &[Self] = &[Self::Virt, Self::A2a3];
+    pub const ALL: &[Self] = &[Self::Qemu, Self::A2a3];
 
     /// The device's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Virt => "virt",
+            Self::Qemu => "qemu",
             Self::A2a3 => "a2a3",
         }
+    }
+
+    /// The device of this name. `virt` is the earlier name of `qemu`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        let name = if name == "virt" { "qemu" } else { name };
+        Self::ALL.iter().copied().find(|device| device.name() == name)
     }
 
     /// Whether it can have an image of this kind.
     #[must_use]
     pub const fn takes(self, kind: ImageKind) -> bool {
         match kind {
-            ImageKind::Virt => matches!(self, Self::Virt),
+            ImageKind::Qemu => matches!(self, Self::Qemu),
             ImageKind::Kernels => true,
             ImageKind::Cann | ImageKind::Aicore => matches!(self, Self::A2a3),
         }
@@ -136,7 +143,7 @@ impl FlashDevice {
     #[must_use]
     pub const fn of(kind: ImageKind) -> Self {
         match kind {
-            ImageKind::Virt | ImageKind::Kernels => Self::Virt,
+            ImageKind::Qemu | ImageKind::Kernels => Self::Qemu,
             ImageKind::Cann | ImageKind::Aicore => Self::A2a3,
         }
     }

@@ -4,8 +4,8 @@
 //! file --inspect--> Image --verify--> (fits this host) --suits--> (fits the device) --flash--> Store
 //!   (elf.rs, identity.rs, seal.rs)    (image.rs)                                              (store.rs, disk.rs)
 //! ```
-//! An image is one of four: firmware for `virt`, firmware for the CANN driver stack, a blob of kernels, or a program for AICores, which has such a
-//! blob and the worker loop ([`ImageKind`], `aicore` puts it together). A device `virt` needs a firmware and a blob; each flash makes a new [`Generation`] of the
+//! An image is one of four: firmware for `qemu`, firmware for the CANN driver stack, a blob of kernels, or a program for AICores, which has such a
+//! blob and the worker loop ([`ImageKind`], `aicore` puts it together). A device `qemu` needs a firmware and a blob; each flash makes a new [`Generation`] of the
 //! pair, so that a rollback brings both back.
 
 mod aicore;

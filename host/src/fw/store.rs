@@ -157,7 +157,7 @@ impl Store {
             disk::replace(&path, image.bytes(), self.write).map_err(io)?;
             let slot = match image.kind {
                 ImageKind::Kernels | ImageKind::Aicore => &mut kernels,
-                ImageKind::Virt | ImageKind::Cann => &mut firmware,
+                ImageKind::Qemu | ImageKind::Cann => &mut firmware,
             };
             *slot = Some(Entry {
                 sha256: image.sha256.clone(),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use bytemuck::bytes_of;
-use pto_abi::fw_image::{FW_KIND_VIRT, FwElfNote, FwIdentity, names_bytes, virt};
+use pto_abi::fw_image::{FW_KIND_QEMU, FwElfNote, FwIdentity, names_bytes, qemu};
 use pto_abi::launch_words::FW_KIND_CANN;
 
 use super::disk::Writer;
@@ -29,16 +29,16 @@ fn image(kind: [u8; 16], salt: u8) -> Vec<u8> {
 }
 
 fn open_image(kind: [u8; 16], salt: u8) -> Vec<u8> {
-    let is_virt = kind == FW_KIND_VIRT;
-    let base = if is_virt { virt::IMAGE_ADDRESS } else { 0x1000 };
+    let is_qemu = kind == FW_KIND_QEMU;
+    let base = if is_qemu { qemu::IMAGE_ADDRESS } else { 0x1000 };
     let note = FwElfNote::<{ names_bytes(NAMES) }>::new(kind, NAMES);
     let names = b"\0.text\0.note.pto\0.shstrtab\0";
     let mut file = vec![0; 0x400];
     file[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\0");
-    put(&mut file, 16, if is_virt { 2_u16 } else { 3 });
+    put(&mut file, 16, if is_qemu { 2_u16 } else { 3 });
     put(&mut file, 18, 183_u16);
     put(&mut file, 20, 1_u32);
-    put(&mut file, 24, if is_virt { base } else { 0 });
+    put(&mut file, 24, if is_qemu { base } else { 0 });
     put(&mut file, 32, 64_u64); // e_phoff
     put(&mut file, 40, 128_u64); // e_shoff: 4 headers, up to 0x180
     for (at, value) in [(52, 64_u16), (54, 56), (56, 1), (58, 64), (60, 4), (62, 3)] {
@@ -87,21 +87,21 @@ fn refusal(file: &[u8]) -> String {
 
 /// An image with one field replaced, not sealed: the field itself must be found wrong.
 fn with<T: Copy + bytemuck::NoUninit>(at: usize, value: T) -> String {
-    let mut file = open_image(FW_KIND_VIRT, 0);
+    let mut file = open_image(FW_KIND_QEMU, 0);
     put(&mut file, at, value);
     refusal(&file)
 }
 
 #[test]
 fn an_image_says_what_it_is() {
-    let image = parse(&image(FW_KIND_VIRT, 7)).unwrap();
-    assert_eq!((image.kind, image.entry), (ImageKind::Virt, virt::IMAGE_ADDRESS));
+    let image = parse(&image(FW_KIND_QEMU, 7)).unwrap();
+    assert_eq!((image.kind, image.entry), (ImageKind::Qemu, qemu::IMAGE_ADDRESS));
     assert_eq!(image.builders, NAMES);
     assert_eq!(image.sizes.text, 0x40);
     assert!(matches!(image.seal, Seal::Whole(_)) && image.kernels.is_empty());
-    assert!(image.suits(FlashDevice::Virt).is_ok());
+    assert!(image.suits(FlashDevice::Qemu).is_ok());
     let refused = image.suits(FlashDevice::A2a3).unwrap_err().to_string();
-    assert!(refused.contains("a2a3 cannot have") && refused.contains("--device virt"), "{refused}");
+    assert!(refused.contains("a2a3 cannot have") && refused.contains("--device qemu"), "{refused}");
     assert_eq!(parse(&open_image(FW_KIND_CANN, 0)).unwrap().seal, Seal::Open);
 }
 
@@ -160,7 +160,7 @@ fn every_field_of_the_identity_is_checked() {
 
 #[test]
 fn no_damage_to_a_sealed_image_gets_through() {
-    let whole = image(FW_KIND_VIRT, 0);
+    let whole = image(FW_KIND_QEMU, 0);
     for at in 0..whole.len() {
         for bit in [0, 7] {
             let mut damaged = whole.clone();
@@ -172,7 +172,7 @@ fn no_damage_to_a_sealed_image_gets_through() {
 
 #[test]
 fn a_cut_image_is_refused_wherever_it_is_cut() {
-    let whole = image(FW_KIND_VIRT, 0);
+    let whole = image(FW_KIND_QEMU, 0);
     for bytes in 0..whole.len() {
         assert!(parse(&whole[..bytes]).is_err(), "{bytes} bytes");
     }
@@ -210,11 +210,11 @@ impl Drop for Folder {
 }
 
 fn of(salt: u8) -> Image {
-    parse(&image(FW_KIND_VIRT, salt)).unwrap()
+    parse(&image(FW_KIND_QEMU, salt)).unwrap()
 }
 
 fn flashed(store: &Store) -> Option<u8> {
-    let flashed = store.load(FlashDevice::Virt).unwrap()?;
+    let flashed = store.load(FlashDevice::Qemu).unwrap()?;
     flashed.firmware.map(|image| image.bytes()[TEXT])
 }
 
@@ -223,28 +223,28 @@ fn a_flash_lasts_and_can_be_rolled_back() {
     let folder = Folder::new("lasts");
     assert_eq!(flashed(&folder.store()), None);
     assert!(matches!(
-        folder.store().rollback(FlashDevice::Virt),
+        folder.store().rollback(FlashDevice::Qemu),
         Err(StoreError::NothingFlashed { .. })
     ));
-    let missing = |store: &Store| match store.load_both(FlashDevice::Virt) {
+    let missing = |store: &Store| match store.load_both(FlashDevice::Qemu) {
         Err(StoreError::NothingFlashed { what, .. }) => what,
         other => panic!("{other:?}"),
     };
     assert_eq!(missing(&folder.store()), "firmware");
     for salt in [1, 2, 3] {
-        folder.store().flash(FlashDevice::Virt, &[&of(salt)]).unwrap();
+        folder.store().flash(FlashDevice::Qemu, &[&of(salt)]).unwrap();
         assert_eq!(flashed(&folder.store()), Some(salt));
     }
-    assert_eq!(folder.store().rollback(FlashDevice::Virt).unwrap().number, 2);
+    assert_eq!(folder.store().rollback(FlashDevice::Qemu).unwrap().number, 2);
     assert_eq!(flashed(&folder.store()), Some(2));
     assert_eq!(missing(&folder.store()), "kernels");
-    folder.store().flash(FlashDevice::Virt, &[&of(4)]).unwrap();
+    folder.store().flash(FlashDevice::Qemu, &[&of(4)]).unwrap();
     // Back to what was there before the last flash, not to what was rolled back.
-    folder.store().rollback(FlashDevice::Virt).unwrap();
+    folder.store().rollback(FlashDevice::Qemu).unwrap();
     assert_eq!(flashed(&folder.store()), Some(2));
-    folder.store().rollback(FlashDevice::Virt).unwrap();
+    folder.store().rollback(FlashDevice::Qemu).unwrap();
     assert_eq!(flashed(&folder.store()), Some(1));
-    let none = folder.store().rollback(FlashDevice::Virt).unwrap_err();
+    let none = folder.store().rollback(FlashDevice::Qemu).unwrap_err();
     assert!(none.to_string().contains("no earlier image"), "{none}");
     assert_eq!(folder.store().state(FlashDevice::A2a3).unwrap(), None);
 }
@@ -253,9 +253,9 @@ fn a_flash_lasts_and_can_be_rolled_back() {
 fn old_generations_and_their_files_go() {
     let folder = Folder::new("old");
     for salt in 0..20 {
-        folder.store().flash(FlashDevice::Virt, &[&of(salt)]).unwrap();
+        folder.store().flash(FlashDevice::Qemu, &[&of(salt)]).unwrap();
     }
-    let state = folder.store().state(FlashDevice::Virt).unwrap().unwrap();
+    let state = folder.store().state(FlashDevice::Qemu).unwrap().unwrap();
     assert_eq!((state.generations.len(), state.current, folder.files()), (16, 20, 16));
 }
 
@@ -263,8 +263,8 @@ fn old_generations_and_their_files_go() {
 fn an_image_for_another_device_is_refused() {
     let folder = Folder::new("other");
     let cann = parse(&image(FW_KIND_CANN, 0)).unwrap();
-    let refused = folder.store().flash(FlashDevice::Virt, &[&of(1), &cann]).unwrap_err();
-    assert!(refused.to_string().contains("virt cannot have"), "{refused}");
+    let refused = folder.store().flash(FlashDevice::Qemu, &[&of(1), &cann]).unwrap_err();
+    assert!(refused.to_string().contains("qemu cannot have"), "{refused}");
     assert_eq!(flashed(&folder.store()), None);
     folder.store().flash(FlashDevice::A2a3, &[&cann]).unwrap();
 }
@@ -282,15 +282,15 @@ fn full_for_states(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 fn a_full_disk_leaves_the_old_image_and_nothing_else() {
     for write in [half_then_full as Writer, full_for_states] {
         let folder = Folder::new("full");
-        folder.store().flash(FlashDevice::Virt, &[&of(1)]).unwrap();
-        let error = folder.store_that(write).flash(FlashDevice::Virt, &[&of(2)]).unwrap_err();
+        folder.store().flash(FlashDevice::Qemu, &[&of(1)]).unwrap();
+        let error = folder.store_that(write).flash(FlashDevice::Qemu, &[&of(2)]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("still has what it had"), "{text}");
         assert!(
             matches!(error, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
         );
         assert_eq!(flashed(&folder.store()), Some(1));
-        folder.store().flash(FlashDevice::Virt, &[&of(3)]).unwrap();
+        folder.store().flash(FlashDevice::Qemu, &[&of(3)]).unwrap();
         assert_eq!((flashed(&folder.store()), folder.files()), (Some(3), 2));
     }
 }
@@ -298,28 +298,28 @@ fn a_full_disk_leaves_the_old_image_and_nothing_else() {
 #[test]
 fn an_interrupted_flash_leaves_the_old_image() {
     let folder = Folder::new("interrupted");
-    folder.store().flash(FlashDevice::Virt, &[&of(1)]).unwrap();
+    folder.store().flash(FlashDevice::Qemu, &[&of(1)]).unwrap();
     // What a process that was killed in the middle of writing leaves.
     fs::write(folder.0.join("images/0000.elf.1.new"), b"half").unwrap();
-    fs::write(folder.0.join("devices/virt.json.1.new"), b"{").unwrap();
+    fs::write(folder.0.join("devices/qemu.json.1.new"), b"{").unwrap();
     assert_eq!(flashed(&folder.store()), Some(1));
-    folder.store().flash(FlashDevice::Virt, &[&of(2)]).unwrap();
+    folder.store().flash(FlashDevice::Qemu, &[&of(2)]).unwrap();
     assert_eq!((flashed(&folder.store()), folder.files()), (Some(2), 2));
 }
 
 #[test]
 fn damage_in_the_store_is_found_at_every_use() {
     let folder = Folder::new("damage");
-    let first = folder.store().flash(FlashDevice::Virt, &[&of(1)]).unwrap();
-    folder.store().flash(FlashDevice::Virt, &[&of(2)]).unwrap();
+    let first = folder.store().flash(FlashDevice::Qemu, &[&of(1)]).unwrap();
+    folder.store().flash(FlashDevice::Qemu, &[&of(2)]).unwrap();
     let file = folder.0.join(format!("images/{}.elf", first.firmware.unwrap().sha256));
     let mut bytes = fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&file, bytes).unwrap();
-    let error = folder.store().rollback(FlashDevice::Virt).unwrap_err().to_string();
+    let error = folder.store().rollback(FlashDevice::Qemu).unwrap_err().to_string();
     assert!(error.contains("is not what was flashed"), "{error}");
     assert_eq!(flashed(&folder.store()), Some(2), "a damaged image is no way back");
-    let state = folder.0.join("devices/virt.json");
+    let state = folder.0.join("devices/qemu.json");
     for text in [
         "",
         "{}",
@@ -327,16 +327,16 @@ fn damage_in_the_store_is_found_at_every_use() {
         &fs::read_to_string(&state).unwrap().replace("\"format\": 1", "\"format\": 9"),
     ] {
         fs::write(&state, text).unwrap();
-        let error = folder.store().load(FlashDevice::Virt).unwrap_err().to_string();
-        assert!(error.contains("virt.json") && error.contains("damaged"), "{error}");
+        let error = folder.store().load(FlashDevice::Qemu).unwrap_err().to_string();
+        assert!(error.contains("qemu.json") && error.contains("damaged"), "{error}");
     }
 }
 
 #[test]
 fn the_identity_stands_where_the_tests_think() {
-    let file = image(FW_KIND_VIRT, 0);
+    let file = image(FW_KIND_QEMU, 0);
     let fixed: FwIdentity =
         bytemuck::pod_read_unaligned(&file[IDENTITY..IDENTITY + size_of::<FwIdentity>()]);
-    assert_eq!(fixed.kind, FW_KIND_VIRT);
+    assert_eq!(fixed.kind, FW_KIND_QEMU);
     assert_ne!(fixed.checksum, 0);
 }

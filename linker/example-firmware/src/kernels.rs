@@ -1,4 +1,4 @@
-//! Our kernels, and those of the library, as one position-independent blob for the device `virt`.
+//! Our kernels, and those of the library, as one position-independent blob for the device `qemu`.
 //!
 //! A kernel gets its task's words. What the words mean is between the graph and the kernel; `args` turns them into
 //! slices of cells, which may overlap.

@@ -5,8 +5,8 @@
 //! |---|---|---|
 //! | `builders.rs`, `c/build_graph.c`, `c/increments.cpp`, `c/shapes.cpp` | builders | |
 //! | `lib.rs` | the image `cann` of them | `pto fw build --image cann --crate .` |
-//! | `virt.rs` | the image `virt` of them | `pto fw build --crate .` |
-//! | `kernels.rs` | kernels for `virt` | the same |
+//! | `qemu.rs` | the image `qemu` of them | `pto fw build --crate .` |
+//! | `kernels.rs` | kernels for `qemu` | the same |
 #![no_std]
 
 #[cfg(target_os = "linux")]

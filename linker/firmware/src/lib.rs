@@ -20,7 +20,7 @@
 //! | target | image | crate type |
 //! |---|---|---|
 //! | `aarch64-unknown-linux-gnu` | `cann` | `cdylib` |
-//! | `aarch64-unknown-none` | `virt` | `bin` |
+//! | `aarch64-unknown-none` | `qemu` | `bin` |
 //!
 //! Builders in C (`include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`bindings/include/runtime.h`) are
 //! linked in as objects, and named by [`c_builder!`] and [`cpp_builder!`]; `pto_image_build::sources`, in a build script, compiles them (the crate without its default features):
@@ -30,14 +30,14 @@
 //! pto_firmware::firmware! { struct Builders { "attention" => attention } }
 //! ```
 //!
-//! [`virt`] and `cann` are the code of an image that is specific to its machine; [`c_builder`](mod@c_builder) is what builders in C and C++
+//! [`qemu`] and `cann` are the code of an image that is specific to its machine; [`c_builder`](mod@c_builder) is what builders in C and C++
 //! call, on both.
 #![no_std]
 
 pub mod c_builder;
 #[cfg(not(target_os = "none"))]
 pub mod cann;
-pub mod virt;
+pub mod qemu;
 
 #[doc(hidden)]
 pub use pto_abi as abi;

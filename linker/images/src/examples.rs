@@ -1,4 +1,4 @@
-//! The builders of the default image of `virt`: those of the examples, and the graphs of known shape.
+//! The builders of the default image of `qemu`: those of the examples, and the graphs of known shape.
 
 #[cfg(not(feature = "without-examples"))]
 use pto_examples::with_examples as image;
@@ -16,14 +16,14 @@ macro_rules! builders {
             pto_firmware::firmware;
             /// The builders of the default image.
             struct Builders {
-                "chain" => pto_firmware::virt::builders::chain,
-                "independent" => pto_firmware::virt::builders::independent,
-                "fork_join" => pto_firmware::virt::builders::fork_join,
-                "wavefront" => pto_firmware::virt::builders::wavefront,
+                "chain" => pto_firmware::qemu::builders::chain,
+                "independent" => pto_firmware::qemu::builders::independent,
+                "fork_join" => pto_firmware::qemu::builders::fork_join,
+                "wavefront" => pto_firmware::qemu::builders::wavefront,
                 $($more)*
             }
             stream {
-                "tensors" => pto_firmware::virt::builders::tensors,
+                "tensors" => pto_firmware::qemu::builders::tensors,
                 "workload" => pto_examples::expand,
             }
         }
@@ -32,8 +32,8 @@ macro_rules! builders {
 
 #[cfg(not(feature = "without-streaming"))]
 builders! {
-    "rows" => pto_firmware::virt::builders::rows,
-    "words" => pto_firmware::virt::builders::words,
+    "rows" => pto_firmware::qemu::builders::rows,
+    "words" => pto_firmware::qemu::builders::words,
 }
 
 // What no program of an image calls is not linked: here these are the streaming runtime, and ranges.

@@ -75,7 +75,7 @@ mod tests {
         assert!(is_called_like("abi", "pto-abi"));
         assert!(is_called_like("tools/xtask", "xtask"));
         assert!(is_called_like("bindings/acl/entry", "pto-acl-entry"));
-        assert!(!is_called_like("linker/images", "pto-fw-virt"));
+        assert!(!is_called_like("linker/images", "pto-fw-qemu"));
         assert!(!is_called_like("tools/fw-build", "pto-image-build"));
         assert!(!is_called_like("bindings/mpic", "pto-c"), "a part of a name is not the name");
     }

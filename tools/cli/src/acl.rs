@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use pto_acl_interface::Fault;
-use pto_host::VirtDeviceOptions;
+use pto_host::QemuDeviceOptions;
 use pto_host::abi::numbers::Counted;
 use pto_host::fw::Tracing;
 use tempfile::TempDir;
@@ -224,12 +224,12 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Failure> {
 fn name_of(device: DeviceChoice) -> &'static str {
     match device {
         DeviceChoice::A2a3sim => "a2a3sim",
-        DeviceChoice::Virt => "virt",
+        DeviceChoice::Qemu => "qemu",
         DeviceChoice::A2a3 => "a2a3",
     }
 }
 
-/// Refuses what the device does not have; `virt` is given an image first, if it has none.
+/// Refuses what the device does not have; `qemu` is given an image first, if it has none.
 fn prepare(args: &AclSettings, library: &Path) -> Result<(), Failure> {
     let Some(device) = args.device else { return Ok(()) };
     let name = name_of(device);
@@ -238,15 +238,15 @@ fn prepare(args: &AclSettings, library: &Path) -> Result<(), Failure> {
             "--virtual belongs to --device a2a3sim, and {name} runs in real time; leave one of them out"
         )));
     }
-    if let (DeviceChoice::Virt, Some(devices @ 2..)) = (device, args.devices) {
+    if let (DeviceChoice::Qemu, Some(devices @ 2..)) = (device, args.devices) {
         return Err(Failure::usage(format!(
-            "--device virt has one device in a process, and --devices is {devices}; leave --devices out"
+            "--device qemu has one device in a process, and --devices is {devices}; leave --devices out"
         )));
     }
     check_plugin(device, library)?;
-    if device == DeviceChoice::Virt {
-        crate::device::need_qemu(&VirtDeviceOptions::default())?;
-        flashed::images_of_virt(Tracing::Off)?;
+    if device == DeviceChoice::Qemu {
+        crate::device::need_qemu(&QemuDeviceOptions::default())?;
+        flashed::images_of_qemu(Tracing::Off)?;
     }
     Ok(())
 }

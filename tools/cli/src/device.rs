@@ -3,9 +3,9 @@
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host;
 use pto_host::fw::Tracing;
-use pto_host::virt::qemu::find;
+use pto_host::qemu::process::find;
 use pto_host::virtual_time::{CostRange, VirtualOptions};
-use pto_host::{A2a3Options, Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
+use pto_host::{A2a3Options, Device, DeviceOptions, Hosting, QemuDeviceOptions, RunOptions};
 
 use crate::args::{DeviceChoice, HostingMode, ProgramRunArgs, RunArgs};
 use crate::errors::Failure;
@@ -18,7 +18,7 @@ pub(crate) enum Wanted {
     /// The simulator.
     Simulator(DeviceOptions),
     /// The emulated machine.
-    Virt(VirtDeviceOptions, Tracing),
+    Qemu(QemuDeviceOptions, Tracing),
     /// An Ascend device.
     A2a3(A2a3Options),
 }
@@ -31,7 +31,7 @@ impl Wanted {
         match args.device {
             DeviceChoice::A2a3 => Ok(Self::A2a3(a2a3(args)?)),
             DeviceChoice::A2a3sim => Ok(Self::Simulator(simulator(args)?)),
-            DeviceChoice::Virt => Ok(Self::Virt(virt(args)?, tracing(args))),
+            DeviceChoice::Qemu => Ok(Self::Qemu(qemu(args)?, tracing(args))),
         }
     }
 
@@ -52,21 +52,21 @@ impl Wanted {
             DeviceChoice::A2a3sim => {
                 Self::Simulator(DeviceOptions { hosting, ..DeviceOptions::default() })
             }
-            DeviceChoice::Virt => Self::Virt(VirtDeviceOptions::default(), tracing),
+            DeviceChoice::Qemu => Self::Qemu(QemuDeviceOptions::default(), tracing),
             DeviceChoice::A2a3 => Self::A2a3(A2a3Options::default()),
         })
     }
 
-    /// Opens it; `virt` is given an image first, if it has none.
+    /// Opens it; `qemu` is given an image first, if it has none.
     /// With these programs in its firmware, or those of the examples.
     pub(crate) fn open(&self, programs: Option<ProgramSource>) -> Result<Device, Failure> {
         match (self, programs) {
             (Self::Simulator(options), None) => Ok(host::open_sim(*options)?),
             (Self::Simulator(options), Some(programs)) => Ok(Device::open_sim(*options, programs)?),
-            (Self::Virt(options, tracing), _) => {
+            (Self::Qemu(options, tracing), _) => {
                 need_qemu(options)?;
-                let (firmware, kernels) = flashed::images_of_virt(*tracing)?;
-                Ok(Device::open_virt(options, &firmware, &kernels)?)
+                let (firmware, kernels) = flashed::images_of_qemu(*tracing)?;
+                Ok(Device::open_qemu(options, &firmware, &kernels)?)
             }
             (Self::A2a3(options), _) => {
                 // Nothing is built for a device that cannot be reached.
@@ -93,7 +93,7 @@ impl Wanted {
     pub(crate) fn cores(&self, kind: CoreKind) -> u32 {
         let (aic, aiv) = match self {
             Self::Simulator(options) => (options.aic, options.aiv),
-            Self::Virt(options, _) => (options.aic, options.aiv),
+            Self::Qemu(options, _) => (options.aic, options.aiv),
             // How many are in service is known when it is open.
             Self::A2a3(options) => {
                 let clusters = options.clusters.unwrap_or(MOST_CLUSTERS);
@@ -107,7 +107,7 @@ impl Wanted {
     pub(crate) fn gm_bytes(&self) -> u64 {
         match self {
             Self::Simulator(options) => options.gm_bytes,
-            Self::Virt(options, _) => options.given_gm_bytes().unwrap_or(options.gm_bytes),
+            Self::Qemu(options, _) => options.given_gm_bytes().unwrap_or(options.gm_bytes),
             Self::A2a3(options) => options.gm_bytes,
         }
     }
@@ -116,7 +116,7 @@ impl Wanted {
     pub(crate) fn aicpu(&self, variant: RuntimeVariant) -> u32 {
         let usual = match (self, self.virtual_options()) {
             (_, Some(options)) => count(options.profile.aicpu),
-            (Self::Virt(options, _), None) => options.aicpu,
+            (Self::Qemu(options, _), None) => options.aicpu,
             (Self::Simulator(_) | Self::A2a3(_), None) => RunOptions::default().aicpu_instances,
         };
         let (cube, vector) = (self.cores(CoreKind::AIC), self.cores(CoreKind::AIV));
@@ -144,7 +144,7 @@ impl Wanted {
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Simulator(_) => "a2a3sim",
-            Self::Virt(..) => "virt",
+            Self::Qemu(..) => "qemu",
             Self::A2a3(_) => "a2a3",
         }
     }
@@ -153,7 +153,7 @@ impl Wanted {
     pub(crate) fn hosting(&self) -> String {
         match self {
             Self::Simulator(options) => options.hosting.to_string(),
-            Self::Virt(..) => "QEMU".to_owned(),
+            Self::Qemu(..) => "QEMU".to_owned(),
             Self::A2a3(_) => "CANN".to_owned(),
         }
     }
@@ -163,7 +163,7 @@ impl Wanted {
 const fn other_device(device: DeviceChoice) -> Option<&'static str> {
     match device {
         DeviceChoice::A2a3sim => None,
-        DeviceChoice::Virt => Some("virt"),
+        DeviceChoice::Qemu => Some("qemu"),
         DeviceChoice::A2a3 => Some("a2a3"),
     }
 }
@@ -173,12 +173,12 @@ const MOST_CLUSTERS: u32 = 24;
 
 /// Nothing is built for a machine that cannot be started.
 /// Refuses where there is no QEMU.
-pub(crate) fn need_qemu(options: &VirtDeviceOptions) -> Result<(), Failure> {
-    match find(&options.qemu) {
+pub(crate) fn need_qemu(options: &QemuDeviceOptions) -> Result<(), Failure> {
+    match find(&options.program) {
         Some(_) => Ok(()),
         None => Err(Failure::usage(format!(
-            "--device virt needs QEMU, and there is no '{}' on the PATH; install it (Debian: qemu-system-arm)",
-            options.qemu.display()
+            "--device qemu needs QEMU, and there is no '{}' on the PATH; install it (Debian: qemu-system-arm)",
+            options.program.display()
         ))),
     }
 }
@@ -213,7 +213,7 @@ fn simulator(args: &RunArgs) -> Result<DeviceOptions, Failure> {
     Ok(DeviceOptions {
         aic: args.aic.unwrap_or(base.aic),
         aiv: args.aiv.unwrap_or(base.aiv),
-        gm_bytes: args.gm_bytes.unwrap_or(base.gm_bytes),
+        gm_bytes: args.memory.unwrap_or(base.gm_bytes),
         hosting,
     })
 }
@@ -231,14 +231,14 @@ fn tracing(args: &RunArgs) -> Tracing {
     if args.trace.is_some() || args.gantt { Tracing::On } else { Tracing::Off }
 }
 
-fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {
-    refuse_simulators_options(args, "virt")?;
-    let base = VirtDeviceOptions::default();
-    Ok(VirtDeviceOptions {
+fn qemu(args: &RunArgs) -> Result<QemuDeviceOptions, Failure> {
+    refuse_simulators_options(args, "qemu")?;
+    let base = QemuDeviceOptions::default();
+    Ok(QemuDeviceOptions {
         aicpu: args.aicpu.unwrap_or(base.aicpu),
         aic: args.aic.unwrap_or(base.aic),
         aiv: args.aiv.unwrap_or(base.aiv),
-        gm_bytes: args.gm_bytes.unwrap_or(base.gm_bytes),
+        gm_bytes: args.memory.unwrap_or(base.gm_bytes),
         ..base
     })
 }
@@ -254,7 +254,7 @@ fn a2a3(args: &RunArgs) -> Result<A2a3Options, Failure> {
     Ok(A2a3Options {
         device: args.device_id.unwrap_or(base.device),
         clusters: args.aic,
-        gm_bytes: args.gm_bytes.unwrap_or(base.gm_bytes),
+        gm_bytes: args.memory.unwrap_or(base.gm_bytes),
         ..base
     })
 }

@@ -284,8 +284,8 @@ impl From<pto_host::Error> for Failure {
             | E::Capacity(_)
             | E::ArenaMemory { .. }
             | E::OrchArgs { .. }
-            | E::VirtCores { .. }
-            | E::VirtGm { .. }
+            | E::QemuCores { .. }
+            | E::QemuGm { .. }
             | E::KernelNotFlashed { .. }
             | E::TracesNothing { .. }
             | E::BuildModeVariable { .. } => Exit::Usage,

@@ -69,8 +69,8 @@ use crate::form::Form;
 
 /// The command, with the arguments of this process.
 pub fn main() -> ExitCode {
-    let (arguments, hint) = args::todays(std::env::args_os().collect());
-    if let Some(hint) = hint {
+    let (arguments, hints) = args::todays(std::env::args_os().collect());
+    for hint in hints {
         // Where standard error is closed, nothing depends on it.
         writeln!(std::io::stderr(), "{hint}").unwrap_or_default();
     }

@@ -13,7 +13,7 @@ use crate::training;
 const DEVICES: &[(&str, &str)] = &[
     ("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV by default"),
     (
-        "virt",
+        "qemu",
         "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 4 AIC, 8 AIV by default",
     ),
     (

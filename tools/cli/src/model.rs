@@ -300,7 +300,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .collect();
     let summary = RunSummary {
         program: ready.built.graph.name().to_owned(),
-        loops: u64::from(args.rounds),
+        rounds: u64::from(args.rounds),
         given,
         outputs,
         judged,

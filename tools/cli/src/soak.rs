@@ -98,12 +98,12 @@ fn tally(report: &SoakReport) -> Tally {
 
 /// The seeds that are asked for.
 fn seeds(args: &SoakArgs) -> Result<Range<u64>, Failure> {
-    match args.from.checked_add(args.seeds) {
-        Some(end) => Ok(args.from..end),
+    match args.seed.checked_add(args.seeds) {
+        Some(end) => Ok(args.seed..end),
         None => Err(Failure::usage(format!(
-            "{} seeds from {} on would go beyond the last seed, {}; give a smaller --from",
+            "{} seeds from {} on would go beyond the last seed, {}; give a smaller --seed",
             args.seeds,
-            args.from,
+            args.seed,
             u64::MAX
         ))),
     }
@@ -153,17 +153,17 @@ fn alone(
 /// The commands that try what an interrupted campaign has not, one after the other; `None`: it had tried everything.
 fn go_on(args: &SoakArgs, end: u64, done: &[Campaign]) -> Option<String> {
     let last = done.last()?;
-    let from = args.from + last.report.seeds;
+    let from = args.seed + last.report.seeds;
     let rest = (from < end).then(|| campaign_words(args, last.troubles, from, end - from));
     let is_behind = last.troubles == Troubles::Some && !args.faults;
-    let after = is_behind.then(|| campaign_words(args, Troubles::None, args.from, end - args.from));
+    let after = is_behind.then(|| campaign_words(args, Troubles::None, args.seed, end - args.seed));
     let commands: Vec<_> = rest.into_iter().chain(after).collect();
     (!commands.is_empty()).then(|| commands.join(" && "))
 }
 
 /// A campaign of a phase as a command.
 fn campaign_words(args: &SoakArgs, troubles: Troubles, from: u64, seeds: u64) -> String {
-    let range = ["--from".to_owned(), from.to_string(), "--seeds".to_owned(), seeds.to_string()];
+    let range = ["--seed".to_owned(), from.to_string(), "--seeds".to_owned(), seeds.to_string()];
     pto_soak(args, troubles, range)
 }
 
@@ -238,7 +238,7 @@ fn campaign_json(args: &SoakArgs, phases: &[Campaign], go_on: Option<&str>) -> V
         })
     });
     json!({
-        "from": args.from,
+        "seed": args.seed,
         "graph_tasks": args.tasks,
         "phases": phases.collect::<Vec<_>>(),
         "go_on": go_on,

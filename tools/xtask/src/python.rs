@@ -13,7 +13,7 @@ const FROM_PYPI: [&str; 4] = ["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdis
 /// Builds the wheel and runs the package's tests. Everything is in `target`.
 pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let python = install(root, target)?;
-    let home = flash_virt(root, target)?;
+    let home = flash_qemu(root, target)?;
     let mut tests = Command::new(&python);
     tests.env("PTO_HOME", home);
     // It builds kernels of the field for the emulated machine.
@@ -25,7 +25,7 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
 }
 
 /// Builds firmware and kernels for the emulated machine, and flashes them to a store for the tests; its folder.
-fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
+fn flash_qemu(root: &Path, target: &Path) -> Result<PathBuf, String> {
     install_programs(&[packages::QEMU])?;
     let home = target.join("python-home");
     let images = target.join("aarch64-unknown-none/firmware");
@@ -38,7 +38,7 @@ fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
         run(command.args(arguments).env("PTO_HOME", &home).current_dir(root))
     };
     pto(&["fw", "build", "--release"])?;
-    let (firmware, kernels) = (image("pto-fw-virt.img"), image("pto-kernels-blob.img"));
+    let (firmware, kernels) = (image("pto-fw-qemu.img"), image("pto-kernels-blob.img"));
     pto(&["fw", "flash", &firmware, &kernels])?;
     Ok(home)
 }

@@ -62,7 +62,7 @@ const NOT_FOR_THE_SANITIZER_IN_CPP: [&str; 4] = [
     "mistakes_are_named",
     "arguments_without_memory_are_noted",
     "a_meeting_of_blocks_that_may_not_begin",
-    "virt::",
+    "qemu::",
 ];
 /// The sanitizer's functions, in the compiler's folder of libraries for this machine.
 const SANITIZER_ARCHIVE: &str = "librustc-stable_rt.tsan.a";

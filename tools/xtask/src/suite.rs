@@ -112,18 +112,18 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
     let home = target_folder(root).join("debian-compiler").to_string_lossy().into_owned();
     let images = target_folder(root).join("aarch64-unknown-none/firmware");
     let image = |name: &str| images.join(name).with_extension("img").display().to_string();
-    let (firmware, kernels) = (image("pto-fw-virt"), image("pto-kernels-blob"));
+    let (firmware, kernels) = (image("pto-fw-qemu"), image("pto-kernels-blob"));
     let pto = |name, arguments: &str| {
         let arguments = format!("run --quiet --release -p pto-cli -- {arguments}");
         Step::cargo(name, &arguments).with("PTO_HOME", home.clone())
     };
     vec![
         Step::call("emulators and cross tools", tools::provide_programs),
-        pto("virt by Debian's compiler", "fw build --release --compiler debian"),
+        pto("qemu by Debian's compiler", "fw build --release --compiler debian"),
         pto("cann by Debian's compiler", "fw build --release --compiler debian --image cann"),
         pto("inspect", &format!("fw inspect {firmware}")),
         pto("flash", &format!("fw flash {firmware} {kernels}")),
-        pto("run", "run paged_attention --device virt"),
+        pto("run", "run paged_attention --device qemu"),
     ]
 }
 

@@ -3,7 +3,7 @@
 //! | `PTO_ACL_DEVICE` | what is loaded |
 //! |---|---|
 //! | `a2a3sim`, and without it | `libpto_acl.so` next to this library: the simulator, in real or in virtual time |
-//! | `virt` | the same file: an emulated AArch64 machine |
+//! | `qemu` | the same file: an emulated AArch64 machine |
 //! | `a2a3` | the vendor's `libacl_rt.so` or `libascendcl.so` in `$ASCEND_HOME_PATH/lib64`, by its absolute path |
 //! | another name | `libpto_acl_NAME.so` next to this library |
 //!
@@ -57,12 +57,12 @@ fn own(name: &str) -> Result<(), String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !name.chars().all(is_name) {
         return Err(format!(
-            "{DEVICE} is \"{name}\", which is no name of a device; use a2a3sim, virt or a2a3"
+            "{DEVICE} is \"{name}\", which is no name of a device; use a2a3sim, qemu or a2a3"
         ));
     }
     let own = own_file().ok_or("the folder of libascendcl.so cannot be found")?;
     let (file, package) = match name {
-        "a2a3sim" | "virt" => ("libpto_acl.so".to_owned(), "pto-acl".to_owned()),
+        "a2a3sim" | "qemu" | "virt" => ("libpto_acl.so".to_owned(), "pto-acl".to_owned()),
         other => (format!("libpto_acl_{other}.so"), format!("pto-acl-{other}")),
     };
     let file = own.with_file_name(file);

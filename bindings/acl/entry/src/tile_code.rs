@@ -37,7 +37,7 @@ impl Loading {
         };
         let text = format!(
             "the code is {form}, which the library of the device a2a3 cannot load: that is the vendor's, and the tile machine is in the firmware of this project. \
-             Run the program with `pto program run FILE --device a2a3`, or set PTO_ACL_DEVICE to a2a3sim or virt"
+             Run the program with `pto program run FILE --device a2a3`, or set PTO_ACL_DEVICE to a2a3sim or qemu"
         );
         errors::keep(self.name, refusing::UNSUPPORTED, &text);
         Some(refusing::UNSUPPORTED)

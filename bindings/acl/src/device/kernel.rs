@@ -96,7 +96,7 @@ fn check_object(bytes: &[u8], name: &str) -> Answer {
     const KIND: usize = 16;
     const SHARED: [u8; 2] = 3_u16.to_ne_bytes();
     let is_shared = bytes.get(KIND..KIND + 2).is_none_or(|kind| kind == SHARED);
-    if settings().machine == DeviceKind::Virt || !is_shared {
+    if settings().machine == DeviceKind::Qemu || !is_shared {
         return Ok(());
     }
     pto_host::check_shared_object(bytes)
@@ -112,7 +112,7 @@ pub(crate) fn load(object: Object, cores: TargetCores) -> Handle {
 pub(crate) fn of_function(name: &str, entry: usize, cores: TargetCores) -> Answer<Handle> {
     require(settings().machine == DeviceKind::Simulator, || {
         let text = format!(
-            "{name} is a function of this process, which the cores of virt do not run; load an object, and get the kernel by its name"
+            "{name} is a function of this process, which the cores of qemu do not run; load an object, and get the kernel by its name"
         );
         Refusal::unsupported(text)
     })?;
@@ -176,7 +176,7 @@ impl Binary {
     fn of_machine_code(&self, symbol: &str) -> Answer<Handle> {
         let Object { bytes, name, .. } = &self.object;
         let declaration = Declaration::of_object(bytes, name, symbol);
-        if settings().machine == DeviceKind::Virt {
+        if settings().machine == DeviceKind::Qemu {
             return Ok(add(of_machine(symbol)?, NO_ENTRY, declaration?));
         }
         let source = KernelSource { name: symbol, symbol, kind: self.kind };
@@ -209,7 +209,7 @@ const NO_ENTRY: usize = 0;
 fn of_machine(name: &str) -> Answer<Kernel> {
     fleet::open(0)?.flashed(name).ok_or_else(|| {
         let text = format!(
-            "the kernels that are flashed to virt have no {name}; build yours into an image of kernels, and flash it with `pto fw flash`"
+            "the kernels that are flashed to qemu have no {name}; build yours into an image of kernels, and flash it with `pto fw flash`"
         );
         Refusal::new(codes::NO_SYMBOL, text)
     })

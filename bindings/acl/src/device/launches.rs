@@ -130,7 +130,7 @@ pub(crate) fn launch(
 ) -> Answer {
     let Passed { words, kept } = passed;
     require(kept.is_empty() || settings().machine == DeviceKind::Simulator, || {
-        let text = "place holders are memory of the host, which kernels on the device virt do not see; copy it to the device, and pass its address";
+        let text = "place holders are memory of the host, which kernels on the device qemu do not see; copy it to the device, and pass its address";
         Refusal::unsupported(text)
     })?;
     if stream.is_captured() {

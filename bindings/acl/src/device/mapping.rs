@@ -414,7 +414,7 @@ fn range(at: usize, bytes: libc::off_t, kind: i32) -> libc::flock {
 /// Refuses on devices whose memory is not of this process alone: an emulated machine would not see other pages at its addresses.
 pub(crate) fn check_supported() -> Answer {
     require(settings().machine == DeviceKind::Simulator, || {
-        let text = "the device virt has its memory in a machine, which sees no pages that are mapped over it: there is no virtual memory and no memory between processes; use the device a2a3sim";
+        let text = "the device qemu has its memory in a machine, which sees no pages that are mapped over it: there is no virtual memory and no memory between processes; use the device a2a3sim";
         Refusal::unsupported(text)
     })
 }

@@ -11,8 +11,8 @@ use pto_host::session::{Drive, Others};
 use pto_host::stitch::Stitcher;
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
-    Device, DeviceOptions, Hosting, Kernel, LIBRARY, Placement, Session, SessionOptions,
-    VirtDeviceOptions,
+    Device, DeviceOptions, Hosting, Kernel, LIBRARY, Placement, QemuDeviceOptions, Session,
+    SessionOptions,
 };
 
 use super::limits;
@@ -28,7 +28,7 @@ const ADDRESS_SPACE: u64 = 256 << 30;
 /// Memory of an emulated machine in addition to the blocks of programs: rings, arenas, and what alignment takes.
 const BESIDE_BLOCKS: u64 = 512 << 20;
 /// The most memory that an emulated machine can have.
-const MOST_OF_VIRT: u64 = (8 << 30) - (16 << 20);
+const MOST_OF_QEMU: u64 = (8 << 30) - (16 << 20);
 /// Functions of the host that wait at the same time, over all streams of a device.
 const HOST_FUNCTIONS: usize = 128;
 
@@ -63,7 +63,7 @@ impl Open {
         session.run.task_budget = limits::LONGEST;
         let (mut device, bytes) = match settings().machine {
             DeviceKind::Simulator => (simulator(&mut session)?, ADDRESS_SPACE),
-            DeviceKind::Virt => emulated(&mut session)?,
+            DeviceKind::Qemu => emulated(&mut session)?,
         };
         // Models call kernels of the library.
         device.register_library()?;
@@ -216,35 +216,35 @@ fn simulator(session: &mut SessionOptions) -> Answer<Device> {
 fn emulated(session: &mut SessionOptions) -> Answer<(Device, u64)> {
     require(settings().seed.is_none(), || {
         let text =
-            "the device virt runs in real time; leave PTO_ACL_SEED out, or use the device a2a3sim";
+            "the device qemu runs in real time; leave PTO_ACL_SEED out, or use the device a2a3sim";
         Refusal::unsupported(text)
     })?;
     let gm_bytes = settings().memory.saturating_add(BESIDE_BLOCKS);
-    require(gm_bytes <= MOST_OF_VIRT, || {
-        let most = MOST_OF_VIRT - BESIDE_BLOCKS;
+    require(gm_bytes <= MOST_OF_QEMU, || {
+        let most = MOST_OF_QEMU - BESIDE_BLOCKS;
         let asked = settings().memory;
         Refusal::value(format!(
-            "{MEMORY_VARIABLE} is {asked}, and the device virt has at most {most} bytes; ask for less"
+            "{MEMORY_VARIABLE} is {asked}, and the device qemu has at most {most} bytes; ask for less"
         ))
     })?;
     session.run.aicpu_instances = 2;
     let refused = |error: StoreError| {
         let text = format!(
-            "{error}; `pto compat cann run --device virt` starts a program with the default ones"
+            "{error}; `pto compat cann run --device qemu` starts a program with the default ones"
         );
         Refusal::new(codes::INTERNAL, text)
     };
     let store = Store::open().map_err(refused)?;
-    let (firmware, kernels) = store.load_both(FlashDevice::Virt).map_err(refused)?;
-    let options = VirtDeviceOptions {
+    let (firmware, kernels) = store.load_both(FlashDevice::Qemu).map_err(refused)?;
+    let options = QemuDeviceOptions {
         aicpu: 2,
         aic: 2,
         aiv: 4,
         gm_bytes,
         placement: Placement::InPlace,
-        ..VirtDeviceOptions::default()
+        ..QemuDeviceOptions::default()
     };
-    Ok((Device::open_virt(&options, &firmware, &kernels)?, gm_bytes))
+    Ok((Device::open_qemu(&options, &firmware, &kernels)?, gm_bytes))
 }
 
 /// Converts an address to the session's type.

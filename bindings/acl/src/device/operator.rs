@@ -66,7 +66,7 @@ pub(crate) fn launch(
 ) -> Answer {
     require(settings().machine == DeviceKind::Simulator, || {
         Refusal::unsupported(
-            "operators run on the device a2a3sim; a program file runs on virt: build one with `pto program build`",
+            "operators run on the device a2a3sim; a program file runs on qemu: build one with `pto program build`",
         )
     })?;
     let device = stream.context.open.index;

@@ -27,7 +27,7 @@ pub(crate) enum DeviceKind {
     /// The simulator.
     Simulator,
     /// The emulated AArch64 machine. A process has one, because its memory is at the addresses of the machine.
-    Virt,
+    Qemu,
 }
 
 /// The settings of this process.
@@ -51,11 +51,11 @@ pub(crate) struct Settings {
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let is_virt = std::env::var(DEVICE_VARIABLE).is_ok_and(|name| name == "virt");
-        let machine = if is_virt { DeviceKind::Virt } else { DeviceKind::Simulator };
+        let is_qemu = std::env::var(DEVICE_VARIABLE).is_ok_and(|name| matches!(&*name, "qemu" | "virt"));
+        let machine = if is_qemu { DeviceKind::Qemu } else { DeviceKind::Simulator };
         let (most, memory) = match machine {
             DeviceKind::Simulator => (MOST_DEVICES as u64, 16 << 30),
-            DeviceKind::Virt => (1, 4 << 30),
+            DeviceKind::Qemu => (1, 4 << 30),
         };
         let asked = number(DEVICES_VARIABLE);
         if let Some(asked) = asked.filter(|asked| !(1..=most).contains(asked)) {

@@ -73,7 +73,7 @@ int main(int count, char **arguments) {
     OK(aclrtBinaryLoadFromFile(arguments[1], NULL, &binary));
     OK(aclrtBinaryGetFunction(binary, "add", &function));
     IS(aclrtBinaryGetFunction(binary, "no_such_kernel", &absent) != 0, 1);
-    IS(strstr(aclGetRecentErrMsg(), "flashed to virt have no no_such_kernel") != NULL, 1);
+    IS(strstr(aclGetRecentErrMsg(), "flashed to qemu have no no_such_kernel") != NULL, 1);
     aclrtEvent start, end;
     OK(aclrtCreateEvent(&start)), OK(aclrtCreateEvent(&end));
     OK(aclrtRecordEvent(start, stream));

@@ -147,12 +147,12 @@ static void images(void) {
     pto_flashed_image list[2];
     const char *paths[] = {"/dev/null"};
     FAILS(PTO_ERROR_INVALID_ARGUMENT, pto_flashed("toaster", list, 2, &count));
-    OK(pto_flashed("virt", list, 2, &count));
+    OK(pto_flashed("qemu", list, 2, &count));
     CHECK(count == 0);
-    FAILS(PTO_ERROR_IMAGE, pto_flash("virt", paths, 1, &generation));
-    FAILS(PTO_ERROR_STORE, pto_rollback("virt", NULL));
+    FAILS(PTO_ERROR_IMAGE, pto_flash("qemu", paths, 1, &generation));
+    FAILS(PTO_ERROR_STORE, pto_rollback("qemu", NULL));
     pto_device *device = NULL;
-    FAILS(PTO_ERROR_IMAGE, pto_device_open("virt", NULL, &device));
+    FAILS(PTO_ERROR_IMAGE, pto_device_open("qemu", NULL, &device));
 }
 
 static const char TWICE[] =

@@ -5,6 +5,6 @@
 mod bench;
 mod diagnostics;
 mod programs;
+mod qemu;
 mod shapes;
 mod table;
-mod virt;

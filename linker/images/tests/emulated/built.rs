@@ -15,11 +15,11 @@ use pto_image_build::{Built, Platform, Profile, Request, packages};
 /// The images, built once for all tests of this process, as they are shipped.
 #[derive(Clone, Debug)]
 pub(crate) struct Images {
-    /// `pto-fw-virt`.
+    /// `pto-fw-qemu`.
     pub(crate) firmware: PathBuf,
-    /// `pto-fw-virt` without the streaming runtime.
+    /// `pto-fw-qemu` without the streaming runtime.
     pub(crate) scheduler: PathBuf,
-    /// `pto-fw-virt` without everything that can be left out.
+    /// `pto-fw-qemu` without everything that can be left out.
     pub(crate) smallest: PathBuf,
     /// `pto-kernels-blob`.
     pub(crate) kernels: PathBuf,
@@ -43,7 +43,7 @@ impl Images {
             let smallest = without(&LEFT_OUT);
             let default = build(&Request { profile: Profile::Release, ..Request::default() });
             Self {
-                firmware: of(&default, ImageKind::Virt),
+                firmware: of(&default, ImageKind::Qemu),
                 scheduler,
                 smallest,
                 kernels: of(&default, ImageKind::Kernels),
@@ -53,7 +53,7 @@ impl Images {
     }
 }
 
-/// The default firmware of `virt`, which records.
+/// The default firmware of `qemu`, which records.
 ///
 /// # Panics
 /// As [`Images::get`].
@@ -92,7 +92,7 @@ fn misbehaving() -> PathBuf {
 }
 
 fn firmware(request: &Request) -> PathBuf {
-    let firmware = build(request).into_iter().find(|built| built.image.kind == ImageKind::Virt);
+    let firmware = build(request).into_iter().find(|built| built.image.kind == ImageKind::Qemu);
     firmware.expect("it is built").path
 }
 

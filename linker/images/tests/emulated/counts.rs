@@ -14,8 +14,8 @@ use crate::session::{Session, Setup};
 use pto_abi::FanoutStrategy;
 use pto_abi::sync::Ordering;
 use pto_aicore_kernels::func;
-use pto_host::virt::VirtOptions;
-use pto_host::virt::qemu::Execution;
+use pto_host::qemu::QemuOptions;
+use pto_host::qemu::process::Execution;
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
 const GRAPHS: [(&str, [Pattern; 2]); 29] = [
@@ -107,7 +107,7 @@ fn count_run(session: &mut Session, pattern: Pattern, fanout: FanoutStrategy) ->
 /// One vCPU, whose clock ticks once an instruction.
 fn counted() -> Session {
     let image = Images::get().firmware.clone();
-    let options = VirtOptions { execution: Execution::Counted, ..VirtOptions::new(image, 1) };
+    let options = QemuOptions { execution: Execution::Counted, ..QemuOptions::new(image, 1) };
     Session::boot(&options).unwrap_or_else(|error| panic!("{error}"))
 }
 

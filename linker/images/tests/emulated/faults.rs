@@ -13,9 +13,9 @@ use pto_abi::runtime::NOBODY;
 use pto_abi::session::board::RESIDENT_PROGRAM;
 use pto_abi::{FanoutStrategy, Fault, RuntimeVariant};
 use pto_aicore_kernels::func;
-use pto_host::virt::memory::Ram;
-use pto_host::virt::qemu::{Execution, QEMU, Qemu, QemuOptions};
-use pto_host::virt::{VirtError, VirtMachine, VirtOptions, boot};
+use pto_host::qemu::memory::Ram;
+use pto_host::qemu::process::{Execution, PROGRAM, Process, ProcessOptions};
+use pto_host::qemu::{QemuError, QemuMachine, QemuOptions, boot};
 
 /// A func id that the library does not use.
 const OWN_FUNC: u16 = func::EMPTY_AIV.0;
@@ -171,7 +171,7 @@ fn a_kernel_that_never_returns() {
     assert_eq!((ended.epitaph.kernel, ended.epitaph.task.slot), (code, 0));
     let stuck = session.machine.let_go(Duration::from_millis(100)).unwrap_err();
     let worker = format!("worker {}", ended.epitaph.core);
-    assert!(matches!(&stuck, VirtError::Hangs { vcpus, .. } if vcpus.contains(&worker)), "{stuck}");
+    assert!(matches!(&stuck, QemuError::Hangs { vcpus, .. } if vcpus.contains(&worker)), "{stuck}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_machine_that_is_killed_in_a_run() {
     let mut session = Session::start(5);
     let code = session.add_code(&instructions(&[0x1400_0000]));
     session.set_kernel(OWN_FUNC, code);
-    let process = i32::try_from(session.machine.qemu().id()).unwrap();
+    let process = i32::try_from(session.machine.process().id()).unwrap();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));
         // SAFETY: sends a signal to the process that this test owns.
@@ -187,14 +187,14 @@ fn a_machine_that_is_killed_in_a_run() {
     });
     let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
     let error = session.run(GRAPH, &setup).unwrap_err();
-    assert!(matches!(error, VirtError::Ended { when: "of the run", .. }), "{error}");
+    assert!(matches!(error, QemuError::Ended { when: "of the run", .. }), "{error}");
     assert_eq!(killer.join().unwrap(), 0);
 }
 
 #[test]
 fn nothing_is_left_behind() {
     let session = Session::start(3);
-    let process = PathBuf::from(format!("/proc/{}", session.machine.qemu().id()));
+    let process = PathBuf::from(format!("/proc/{}", session.machine.process().id()));
     assert!(process.exists());
     drop(session);
     assert!(!process.exists());
@@ -205,7 +205,7 @@ fn nothing_is_left_behind() {
 fn owner_that_is_killed() {
     if std::env::var_os(OWNER).is_some() {
         let session = Session::start(2);
-        println!("\n{OWNER}={}", session.machine.qemu().id());
+        println!("\n{OWNER}={}", session.machine.process().id());
         std::thread::sleep(Duration::from_secs(60));
     }
 }
@@ -237,16 +237,16 @@ fn nothing_is_left_of_an_owner_that_is_killed() {
 
 #[test]
 fn what_cannot_be_booted() {
-    let options = VirtOptions::new(Images::get().firmware.clone(), 2);
-    let boot = |options: &VirtOptions| VirtMachine::boot(options).err().expect("no machine");
-    let error = boot(&VirtOptions { qemu: "qemu-of-nobody".into(), ..options.clone() });
+    let options = QemuOptions::new(Images::get().firmware.clone(), 2);
+    let boot = |options: &QemuOptions| QemuMachine::boot(options).err().expect("no machine");
+    let error = boot(&QemuOptions { program: "qemu-of-nobody".into(), ..options.clone() });
     assert!(error.to_string().contains("apt-get install qemu-system-arm"), "{error}");
-    let error = boot(&VirtOptions { vcpus: 65, ..options.clone() });
-    assert!(matches!(error, VirtError::Vcpus(65)), "{error}");
-    let error = boot(&VirtOptions { ram_bytes: 3 << 20, ..options.clone() });
-    assert!(matches!(error, VirtError::RamBytes(_)), "{error}");
-    let error = boot(&VirtOptions { image: "/nowhere".into(), ..options });
-    assert!(matches!(&error, VirtError::Ended { .. }) && error.to_string().contains("/nowhere"));
+    let error = boot(&QemuOptions { vcpus: 65, ..options.clone() });
+    assert!(matches!(error, QemuError::Vcpus(65)), "{error}");
+    let error = boot(&QemuOptions { ram_bytes: 3 << 20, ..options.clone() });
+    assert!(matches!(error, QemuError::RamBytes(_)), "{error}");
+    let error = boot(&QemuOptions { image: "/nowhere".into(), ..options });
+    assert!(matches!(&error, QemuError::Ended { .. }) && error.to_string().contains("/nowhere"));
 }
 
 #[test]
@@ -255,17 +255,17 @@ fn a_boot_header_of_another_release_is_refused() {
     let block = ram.boot_block().unwrap();
     boot::write_header(block, 2, ram.bytes());
     block.header.layout_hash.store(5, pto_abi::sync::Ordering::Relaxed);
-    let options = QemuOptions {
-        program: QEMU.into(),
+    let options = ProcessOptions {
+        program: PROGRAM.into(),
         image: Images::get().firmware.clone(),
         image_file: None,
         vcpus: 2,
         execution: Execution::Parallel,
         extra: Vec::new(),
     };
-    let qemu = Qemu::start(&options, &ram).unwrap();
+    let process = Process::start(&options, &ram).unwrap();
     let status = loop {
-        if let Some(status) = qemu.ended() {
+        if let Some(status) = process.ended() {
             break status;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -4,7 +4,7 @@
 use pto_abi::RuntimeVariant;
 use pto_abi::kinds::GraphFlags;
 use pto_aicore_kernels::dag_value;
-use pto_firmware::virt::builders;
+use pto_firmware::qemu::builders;
 use pto_graph::{BuildError, GraphParts, SubmittedGraph};
 
 /// A graph of the test image.

@@ -1,6 +1,6 @@
 //! What the images say of themselves, and what is in them.
 
-use pto_abi::fw_image::{FW_KIND_VIRT, FW_MAGIC};
+use pto_abi::fw_image::{FW_KIND_QEMU, FW_MAGIC};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_aicore_kernels::LIBRARY;
 use std::fmt::Write;
@@ -35,7 +35,7 @@ fn an_image_says_what_it_is() {
     ] {
         let identity = identity(&read(path)).expect("the image has a note");
         assert_eq!((identity.fixed.magic, identity.fixed.layout_hash), (FW_MAGIC, LAYOUT_HASH));
-        assert_eq!(identity.fixed.kind, FW_KIND_VIRT);
+        assert_eq!(identity.fixed.kind, FW_KIND_QEMU);
         assert_eq!(identity.builders, builders);
         assert_eq!(identity.fixed.builder_count as usize, builders.len());
         assert_eq!(identity.build_id.len(), 20);
@@ -83,10 +83,10 @@ fn sizes_in_bytes() {
     let mut table = String::from("image                text   rodata     data      bss\n");
     let images = Images::get();
     for (name, path) in [
-        ("virt", &images.firmware),
-        ("virt,tracing", &tracing()),
-        ("virt,scheduler", &images.scheduler),
-        ("virt,smallest", &images.smallest),
+        ("qemu", &images.firmware),
+        ("qemu,tracing", &tracing()),
+        ("qemu,scheduler", &images.scheduler),
+        ("qemu,smallest", &images.smallest),
         ("kernels", &images.kernels),
         ("cann", &cann()),
     ] {

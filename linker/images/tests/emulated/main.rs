@@ -7,7 +7,7 @@
 //! images.rs   what the images are, and what is in them          code.rs     what code there is in an image
 //! goldens.rs  tables of numbers that are kept
 //! ```
-//! The machine itself (memory, QEMU, boot block, launch) is `pto_host::virt`.
+//! The machine itself (memory, QEMU, boot block, launch) is `pto_host::qemu`.
 
 mod boot;
 mod built;

@@ -16,7 +16,7 @@ use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 
 use crate::built::{Images, KernelBlob};
 use crate::graphs::{Graph, Pattern};
-use pto_host::virt::{VirtError, VirtMachine, VirtOptions};
+use pto_host::qemu::{QemuError, QemuMachine, QemuOptions};
 
 /// How a graph is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(crate) struct Ended {
 /// A machine with kernels.
 pub(crate) struct Session {
     /// The machine.
-    pub(crate) machine: VirtMachine,
+    pub(crate) machine: QemuMachine,
     kernels: [u64; MAX_FUNC_ID],
     free: u64,
     epoch: u32,
@@ -122,12 +122,12 @@ impl Session {
     /// Boots the default image on `vcpus` vCPUs and copies the kernels into GM.
     ///
     /// # Errors
-    /// Those of [`VirtMachine::boot`].
+    /// Those of [`QemuMachine::boot`].
     ///
     /// # Panics
     /// When the kernels are not there.
-    pub(crate) fn boot(options: &VirtOptions) -> Result<Self, VirtError> {
-        let machine = VirtMachine::boot(options)?;
+    pub(crate) fn boot(options: &QemuOptions) -> Result<Self, QemuError> {
+        let machine = QemuMachine::boot(options)?;
         let kernels = [0; MAX_FUNC_ID];
         let mut session = Self { machine, kernels, free: 0, epoch: 0, kept: None };
         session.copy_kernels();
@@ -162,7 +162,7 @@ impl Session {
     /// When it does not boot.
     #[must_use]
     pub(crate) fn start_image(image: PathBuf, vcpus: u32) -> Self {
-        let options = VirtOptions::new(image, vcpus);
+        let options = QemuOptions::new(image, vcpus);
         Self::boot(&options).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -200,15 +200,15 @@ impl Session {
     /// Builds and runs a graph, and checks its results.
     ///
     /// # Errors
-    /// Those of [`VirtMachine::wait`].
-    pub(crate) fn run(&mut self, pattern: Pattern, setup: &Setup) -> Result<Ended, VirtError> {
+    /// Those of [`QemuMachine::wait`].
+    pub(crate) fn run(&mut self, pattern: Pattern, setup: &Setup) -> Result<Ended, QemuError> {
         self.run_named(pattern.builder(), pattern, setup)
     }
 
     /// As [`Session::run`], with a builder that need not be the pattern's.
     ///
     /// # Errors
-    /// Those of [`VirtMachine::wait`].
+    /// Those of [`QemuMachine::wait`].
     ///
     /// # Panics
     /// When the pattern cannot be built here, or GM is full.
@@ -217,7 +217,7 @@ impl Session {
         builder: &str,
         pattern: Pattern,
         setup: &Setup,
-    ) -> Result<Ended, VirtError> {
+    ) -> Result<Ended, QemuError> {
         let words = self.words(pattern, setup);
         let graph = pattern.build(&words).expect("the graph can be built");
         self.write_tables(&words, &graph);

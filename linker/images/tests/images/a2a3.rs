@@ -180,7 +180,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("aclInit:500000", &["initialising CANN", "aclInit answered 500000"]),
     ("aclrtGetDeviceCount:207004", &["counting the devices", "there is no device"]),
     ("aclrtSetDevice:507033", &["taking the device", "cannot be set up", "npu-smi"]),
-    ("aclrtMalloc:207001", &["taking memory of the device", "memory is used up", "--gm-bytes"]),
+    ("aclrtMalloc:207001", &["taking memory of the device", "memory is used up", "--memory"]),
     ("aclrtMemset:107000", &["filling memory of the device", "aclrtMemset answered 107000"]),
     ("aclrtMemcpy:507013", &["copying to the device", "a copy failed"]),
     ("aclrtGetDeviceInfo:107000", &["counting the cores"]),

@@ -100,7 +100,7 @@ pub(crate) fn default_image(machine: Machine) -> PathBuf {
 pub(crate) fn kernels(machine: Machine) -> PathBuf {
     static BLOBS: OfMachines = [OnceLock::new(), OnceLock::new()];
     let platform = match machine {
-        Machine::Aarch64 | Machine::DavC220 => Platform::Virt,
+        Machine::Aarch64 | Machine::DavC220 => Platform::Qemu,
         Machine::X86_64 => Platform::Cann,
     };
     of_machine(&BLOBS, machine, || find(build_for(machine, platform, None), ImageKind::Kernels))

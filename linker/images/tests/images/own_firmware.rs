@@ -51,7 +51,7 @@ fn build_outside(name: &str, change: impl FnOnce(String) -> String) -> PathBuf {
         "c/shapes.cpp",
         "build.rs",
         "src/lib.rs",
-        "src/virt.rs",
+        "src/qemu.rs",
         "src/kernels.rs",
     ] {
         copy(&example.join(part), &folder.join(part));

@@ -59,10 +59,10 @@ pub(crate) struct AclSettings {
     /// What the devices are [default: what PTO_ACL_DEVICE says, or else a2a3sim]
     #[arg(long, value_name = "DEVICE", value_enum)]
     pub(crate) device: Option<DeviceChoice>,
-    /// Number of devices that the program sees [default: 8; virt has one]
+    /// Number of devices that the program sees [default: 8; qemu has one]
     #[arg(long, value_name = "N", value_parser = whole(1_u32, 64))]
     pub(crate) devices: Option<u32>,
-    /// Memory of each device in bytes; K, M, G stand for KiB, MiB, GiB [default: 16G; 4G on virt]
+    /// Memory of each device in bytes; K, M, G stand for KiB, MiB, GiB [default: 16G; 4G on qemu]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
     pub(crate) memory: Option<u64>,
     /// Runs the devices in virtual time: they work only while the program waits, and a seed repeats the run exactly

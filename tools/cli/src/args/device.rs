@@ -8,7 +8,8 @@ pub(crate) enum DeviceChoice {
     /// The simulator: firmware and kernels in this process
     A2a3sim,
     /// The flashed firmware image on an emulated AArch64 machine (QEMU)
-    Virt,
+    #[value(alias = "virt")]
+    Qemu,
     /// An Ascend 910B or 910C, through CANN (docs/how-to/hardware.md)
     A2a3,
 }

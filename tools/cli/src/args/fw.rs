@@ -53,7 +53,7 @@ impl FwCommand {
 #[derive(Args, Debug)]
 pub(crate) struct FwBuildArgs {
     /// The platform that the image is for
-    #[arg(long, value_name = "PLATFORM", value_enum, default_value = "virt")]
+    #[arg(long, value_name = "PLATFORM", value_enum, default_value = "qemu")]
     pub(crate) image: FwPlatform,
     /// The machine that the image is for. An image for CANN may be x86-64 code: the stand-in for an Ascend device runs it
     /// without an emulator (docs/how-to/hardware.md). Its kernels are built with it
@@ -93,12 +93,12 @@ pub(crate) struct FwBuildArgs {
     /// [default: aicore-dav-c220 in cargo's target folder]
     #[arg(long, value_name = "FOLDER", requires = "aicore")]
     pub(crate) aicore_sources: Option<PathBuf>,
-    /// Features of the crate, separated by commas. The default image of virt can leave parts out: `without-streaming`
+    /// Features of the crate, separated by commas. The default image of qemu can leave parts out: `without-streaming`
     /// (tensormap_and_ringbuffer), `without-examples` (their builders), `without-sessions`, `without-locked` (the locked
     /// strategy of fanout)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) features: Vec<String>,
-    /// Builds a firmware for virt that can record runs (`pto run --trace`), which makes it larger by more than half
+    /// Builds a firmware for qemu that can record runs (`pto run --trace`), which makes it larger by more than half
     #[arg(long)]
     pub(crate) tracing: bool,
     /// Builds the image as it is shipped: fast, and without any reachable panic. Without this option, overflows and failed
@@ -119,7 +119,8 @@ pub(crate) struct FwBuildArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FwPlatform {
     /// The emulated machine
-    Virt,
+    #[value(alias = "virt")]
+    Qemu,
     /// The CANN driver stack of an Ascend device
     Cann,
 }
@@ -163,7 +164,7 @@ pub(crate) struct FwInspectArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct FwFlashArgs {
-    /// The image files; for virt a firmware, an image of kernels, or both
+    /// The image files; for qemu a firmware, an image of kernels, or both
     #[arg(required = true, value_name = "IMAGE")]
     pub(crate) images: Vec<PathBuf>,
     /// The device [default: the one that the image is for]
@@ -184,7 +185,7 @@ pub(crate) struct FwListArgs {
 #[derive(Args, Debug)]
 pub(crate) struct FwRollbackArgs {
     /// The device
-    #[arg(long, value_name = "DEVICE", value_enum, default_value = "virt")]
+    #[arg(long, value_name = "DEVICE", value_enum, default_value = "qemu")]
     pub(crate) device: FlashTarget,
     /// Answers with one JSON object
     #[arg(long)]
@@ -195,7 +196,8 @@ pub(crate) struct FwRollbackArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FlashTarget {
     /// The emulated machine
-    Virt,
+    #[value(alias = "virt")]
+    Qemu,
     /// An Ascend 910B or 910C, through CANN
     A2a3,
 }

@@ -243,20 +243,20 @@ pub(crate) struct RunArgs {
     pub(crate) device_id: Option<u32>,
     /// Number of cube cores [default: 24, or that of the profile]
     ///
-    /// On virt the default is 4; on a2a3 it is the number in service.
+    /// On qemu the default is 4; on a2a3 it is the number in service.
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
     /// Number of vector cores [default: 48, or that of the profile]
     ///
-    /// On virt the default is 8; on a2a3 it is two for each cube core. On virt the sum of --aicpu, --aic and --aiv is at most
+    /// On qemu the default is 8; on a2a3 it is two for each cube core. On qemu the sum of --aicpu, --aic and --aiv is at most
     /// 64.
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: Option<u32>,
     /// Device memory, as in 512M or 4G [default: 4G]
     ///
-    /// In bytes; K, M, G stand for KiB, MiB, GiB. On virt and a2a3 the default is 1G.
+    /// In bytes; K, M, G stand for KiB, MiB, GiB. On qemu and a2a3 the default is 1G.
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
-    pub(crate) gm_bytes: Option<u64>,
+    pub(crate) memory: Option<u64>,
     /// Runs the program on each device of a group
     ///
     /// local:8 is eight devices of this process; virtual:8 the same in virtual time, with a network between them; mpi, one

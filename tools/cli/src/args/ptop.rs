@@ -159,7 +159,7 @@ pub(crate) struct ProgramRunArgs {
     pub(crate) seed: u64,
     /// How often the program runs. The inputs are the same each time, and updated tensors keep their values between runs
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1, u64::MAX))]
-    pub(crate) loops: u64,
+    pub(crate) rounds: u64,
     /// Compares an output with a NumPy file; may be given several times
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) expect: Vec<(String, PathBuf)>,

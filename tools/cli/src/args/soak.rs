@@ -18,10 +18,10 @@ pub(crate) struct SoakArgs {
     pub(crate) seeds: u64,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0, u64::MAX))]
-    pub(crate) from: u64,
+    pub(crate) seed: u64,
     /// Runs the two scenarios of this seed again, and reports what happened in each. Of one that fails it writes timelines (.json, for `pto view`
     /// and `pto analyze`) and graph files (.jsonl, for `pto run` and `pto graph`): of the whole scenario, and of the smallest one that still fails
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"], value_parser = whole(0, u64::MAX))]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"], value_parser = whole(0, u64::MAX))]
     pub(crate) replay: Option<u64>,
     /// The folder for the files of a seed that fails [default: pto-soak-SEED]
     #[arg(long, value_name = "FOLDER", requires = "replay", conflicts_with_all = ["sessions", "groups"])]

@@ -19,7 +19,7 @@ impl Commands {
     pub(crate) fn go_on(&self, seeds: Range<u64>, tried: u64) -> Option<String> {
         let from = seeds.start + tried;
         let left = seeds.end.checked_sub(from).filter(|left| *left > 0)?;
-        Some(self.pto_soak(&["--from", &from.to_string(), "--seeds", &left.to_string()]))
+        Some(self.pto_soak(&["--seed", &from.to_string(), "--seeds", &left.to_string()]))
     }
 
     fn pto_soak(&self, words: &[&str]) -> String {

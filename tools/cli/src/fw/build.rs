@@ -20,7 +20,7 @@ use crate::text::{bytes, grouped, table};
 pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
     if args.tracing && args.image == FwPlatform::Cann {
         return Err(Failure::usage(
-            "--tracing works only for images of virt; leave out --tracing or --image cann",
+            "--tracing works only for images of qemu; leave out --tracing or --image cann",
         ));
     }
     let machine = match args.machine {
@@ -54,7 +54,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
     let request = Request {
         machine,
         platform: match args.image {
-            FwPlatform::Virt => Platform::Virt,
+            FwPlatform::Qemu => Platform::Qemu,
             FwPlatform::Cann => Platform::Cann,
         },
         crate_folder: args.crate_folder.clone(),
@@ -178,7 +178,7 @@ fn as_json(built: &[Built]) -> serde_json::Value {
     json!({ "images": built.iter().map(image).collect::<Vec<_>>() })
 }
 
-/// The default images of the device `virt`, as they are shipped.
+/// The default images of the device `qemu`, as they are shipped.
 pub(crate) fn build_default(tracing: Tracing) -> Result<Vec<Built>, Failure> {
     let request = Request { profile: Profile::Release, tracing, ..Request::default() };
     Ok(pto_image_build::build(&request, &say)?)
@@ -207,7 +207,7 @@ fn text(built: &[Built]) -> String {
     let is_of_cann = |kind| matches!(kind, ImageKind::Cann | ImageKind::Aicore);
     let device = match built.iter().any(|built| is_of_cann(built.image.kind)) {
         true => "a2a3",
-        false => "virt",
+        false => "qemu",
     };
     format!("{files}\nNext: pto fw flash {} --device {device}\n", paths.join(" "))
 }

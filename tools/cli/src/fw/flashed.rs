@@ -18,7 +18,7 @@ use crate::text::{bytes, table};
 /// Makes images the ones of a device.
 pub(crate) fn flash(args: &FwFlashArgs) -> Result<Exit, Failure> {
     let images: Vec<_> = args.images.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-    let first = images.first().map_or(FlashDevice::Virt, |image| FlashDevice::of(image.kind));
+    let first = images.first().map_or(FlashDevice::Qemu, |image| FlashDevice::of(image.kind));
     let device = args.device.map_or(first, device_of);
     let store = Store::open()?;
     let made = store.flash(device, &images.iter().collect::<Vec<_>>())?;
@@ -52,10 +52,10 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
     answer(Form::from(args.json), Exit::Pass, as_text, as_json)
 }
 
-/// Firmware and kernels of `virt`; the default ones are built and flashed where there are none, a firmware that records
+/// Firmware and kernels of `qemu`; the default ones are built and flashed where there are none, a firmware that records
 /// if that is needed.
-pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure> {
-    images_of(FlashDevice::Virt, |_, _| build::build_default(tracing))
+pub(crate) fn images_of_qemu(tracing: Tracing) -> Result<(Image, Image), Failure> {
+    images_of(FlashDevice::Qemu, |_, _| build::build_default(tracing))
 }
 
 /// Firmware and kernels of `a2a3`; the default ones are built and flashed where there are none.
@@ -88,7 +88,7 @@ fn images_of(
         device.takes(*kind) && known.is_none()
     };
     let missing: Vec<ImageKind> =
-        [ImageKind::Virt, ImageKind::Cann, ImageKind::Kernels].into_iter().filter(lacks).collect();
+        [ImageKind::Qemu, ImageKind::Cann, ImageKind::Kernels].into_iter().filter(lacks).collect();
     if !missing.is_empty() {
         build::say(&format!(
             "{} has no image: building the default one, and flashing it",
@@ -109,7 +109,7 @@ fn images_of(
 
 fn device_of(target: FlashTarget) -> FlashDevice {
     match target {
-        FlashTarget::Virt => FlashDevice::Virt,
+        FlashTarget::Qemu => FlashDevice::Qemu,
         FlashTarget::A2a3 => FlashDevice::A2a3,
     }
 }

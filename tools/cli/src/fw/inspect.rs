@@ -30,7 +30,7 @@ fn text(image: &Image) -> String {
     row("ABI", format!("{}.{}", image.abi.0, image.abi.1));
     row("layout hash", image.layout_hash.map_or("none".into(), |hash| format!("{hash:#018x}")));
     let known = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
-    if image.kind == ImageKind::Virt {
+    if image.kind == ImageKind::Qemu {
         let traces = image.tracing == Tracing::On;
         row("traces runs", if traces { "yes" } else { "no: see `--tracing`" }.to_owned());
     }

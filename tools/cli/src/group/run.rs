@@ -129,7 +129,7 @@ fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
         },
         aic: args.aic.unwrap_or(aic),
         aiv: args.aiv.unwrap_or(aiv),
-        gm_bytes: args.gm_bytes.unwrap_or(1 << 30),
+        gm_bytes: args.memory.unwrap_or(1 << 30),
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
     let RunResult { name, outputs, before, after, times, virtual_time, report: _ } = ran;
     let run_report = RunSummary {
         program: name,
-        loops: args.loops,
+        rounds: args.rounds,
         given: given.iter().map(|(name, file)| (name.clone(), file.not_finite().nan)).collect(),
         outputs: outputs.iter().map(|(name, tensor)| (name.clone(), tensor.clone())).collect(),
         judged,
@@ -124,7 +124,7 @@ impl RunResult {
 fn with_facts(mut trace: Trace, args: &ProgramRunArgs, program: &str) -> Trace {
     let facts = [
         ("program", program.to_owned()),
-        ("runs", grouped(args.loops)),
+        ("runs", grouped(args.rounds)),
         ("pto", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
@@ -201,7 +201,7 @@ fn run_on(
     let (mut times, mut outputs) = (Vec::new(), None::<pto_host::stitch::Outputs>);
     stream.synchronize()?;
     let (before, start) = (stitcher.counters(), session.now());
-    for _ in 0..args.loops {
+    for _ in 0..args.rounds {
         // The outputs of the run before go back to the pool.
         drop(outputs.take());
         let begun = Instant::now();

@@ -17,7 +17,7 @@ use crate::text::{counted, duration, grouped, table};
 /// What is reported of a run.
 pub(crate) struct RunSummary {
     pub(crate) program: String,
-    pub(crate) loops: u64,
+    pub(crate) rounds: u64,
     /// The tensors that were given, with how many of their elements are NaN.
     pub(crate) given: Vec<(String, u64)>,
     pub(crate) outputs: Vec<(String, HostTensor)>,
@@ -81,7 +81,7 @@ fn spread(times: &[Duration]) -> [Duration; 3] {
 fn text(summary: &RunSummary) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
-    row("program", format!("{}, {}", summary.program, counted(summary.loops, "run")));
+    row("program", format!("{}, {}", summary.program, counted(summary.rounds, "run")));
     summary.facts.iter().for_each(|(name, fact)| row(name, fact.clone()));
     let [least, median, most] = spread(&summary.times).map(duration);
     row("a run", format!("{median} (from {least} to {most} on this machine)"));
@@ -157,7 +157,7 @@ fn as_json(summary: &RunSummary) -> Value {
     let output = |(name, tensor): &(String, HostTensor)| json!({ "name": name, "dtype": tensor.dtype().name(), "shape": tensor.shape(), "nan": nans(tensor) });
     json!({
         "program": summary.program,
-        "loops": summary.loops,
+        "rounds": summary.rounds,
         "facts": summary.facts.iter().map(|(name, text)| json!({ "name": name, "text": text })).collect::<Vec<_>>(),
         "outputs": summary.outputs.iter().map(output).collect::<Vec<_>>(),
         "compared": summary.judged.iter().map(judged).collect::<Vec<_>>(),

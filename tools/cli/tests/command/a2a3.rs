@@ -60,8 +60,8 @@ fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
     let back = pto(&["fw", "rollback", "--device", "a2a3"]).stdout;
     assert!(back.contains("a2a3 has generation 1"), "{back}");
     pto(&["run", "matmul", "--device", "a2a3", "--json"]);
-    // The device virt has no use for code of this machine.
-    let refused = answer(&mut home.command(&["fw", "flash", files[1], "--device", "virt"]));
+    // The device qemu has no use for code of this machine.
+    let refused = answer(&mut home.command(&["fw", "flash", files[1], "--device", "qemu"]));
     assert!(refused.code == Some(2) && refused.stderr.contains("x86-64"), "{}", refused.stderr);
     let refused = answer(&mut home.command(&["fw", "build", "--machine", "x86-64"]));
     assert!(

@@ -157,9 +157,9 @@ fn what_cannot_be_run_is_refused() {
             .chain([own.display().to_string()])
     };
     for (device, more, why) in [
-        ("virt", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and virt runs"),
+        ("qemu", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and qemu runs"),
         ("a2a3", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and a2a3 runs"),
-        ("virt", ["--devices=2", "true"], "--device virt has one device in a process"),
+        ("qemu", ["--devices=2", "true"], "--device qemu has one device in a process"),
         ("nowhere", ["true", "x"], "invalid value 'nowhere'"),
     ] {
         let words: Vec<String> = on(device).chain(more.map(str::to_owned)).collect();
@@ -168,7 +168,7 @@ fn what_cannot_be_run_is_refused() {
     }
     // Before an image is built.
     fs::remove_file(folder.path().join("libpto_acl.so")).expect("the plug-in");
-    for device in ["a2a3sim", "virt"] {
+    for device in ["a2a3sim", "qemu"] {
         let words: Vec<String> = on(device).chain(["true".to_owned()]).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         refused(&words, 2, &["there is no libpto_acl.so next to"]);

@@ -51,8 +51,8 @@ fn values_out_of_range_are_answered_with_the_range() {
     refused(&seed, 2, &["--seed", "a whole number from 0 to"]);
     refused(&["run", "none.jsonl"], 4, &["cannot read 'none.jsonl'"]);
     refused(&["run", "matmul", "--task-budget-ms", "0"], 2, &["--task-budget-ms", "above 0"]);
-    refused(&["run", "matmul", "--gm-bytes", "4T"], 2, &["--gm-bytes", "K, M or G"]);
-    refused(&["run", "matmul", "--gm-bytes", "0"], 2, &["--gm-bytes"]);
+    refused(&["run", "matmul", "--memory", "4T"], 2, &["--memory", "K, M or G"]);
+    refused(&["run", "matmul", "--memory", "0"], 2, &["--memory"]);
     refused(&["run", "matmul", "--pool-threads", "0"], 2, &["--pool-threads"]);
     refused(&["run", "matmul", "--pool-threads", "100000"], 2, &["--pool-threads", "1 to 256"]);
     refused(&["soak", "--threads", "100000"], 2, &["--threads", "1 to 256"]);
@@ -136,7 +136,7 @@ fn devices_and_runs_beyond_the_limits_are_refused() {
 fn sizes_that_overflow_or_exceed_memory_are_refused_before_anything_runs() {
     let big = ["run", "matmul", "--param=m=1000000", "--param=k=1000000", "--param=tile_m=1000000"];
     refused(&big, 2, &["device memory", "4.0 GiB are free"]);
-    refused(&["run", "vector_example", "--gm-bytes", "64K"], 2, &["64.0 KiB are free"]);
+    refused(&["run", "vector_example", "--memory", "64K"], 2, &["64.0 KiB are free"]);
     let cache = ["run", "paged_attention", "--param", "head_dim=1048576", "--param"];
     let overflow =
         [&cache[..], &["num_blocks=2147483647", "--param", "block_size=1048576"]].concat();
@@ -145,7 +145,7 @@ fn sizes_that_overflow_or_exceed_memory_are_refused_before_anything_runs() {
     let tiny = [&tiles[..], &["--param", "tile_m=1", "--param", "tile_n=1"]].concat();
     refused(&tiny, 2, &["tasks", "33554432"]);
     let edges = ["run", "random_dag", "--param", "tasks=30000", "--param", "max_predecessors=1000"];
-    let dense = [&edges[..], &["--param", "window=1024", "--gm-bytes", "32M"]].concat();
+    let dense = [&edges[..], &["--param", "window=1024", "--memory", "32M"]].concat();
     refused(&dense, 2, &["device memory", "32.0 MiB are free"]);
 }
 

@@ -1,4 +1,4 @@
-//! `pto fw` and `pto run --device virt`: images are built, refused, flashed and rolled back. QEMU and the compiler's target are brought where they are missing.
+//! `pto fw` and `pto run --device qemu`: images are built, refused, flashed and rolled back. QEMU and the compiler's target are brought where they are missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) fn images() -> &'static [PathBuf; 2] {
             let image = images.iter().find(|image| image["kind"] == kind).expect("it is built");
             PathBuf::from(image["file"].as_str().expect("a path"))
         };
-        [of("virt"), of("kernels")]
+        [of("qemu"), of("kernels")]
     })
 }
 
@@ -64,7 +64,7 @@ impl Home {
 
     fn current(&self) -> Value {
         let list = self.answers("fw_list", &["fw", "list"]);
-        list["devices"]["virt"]["current"].clone()
+        list["devices"]["qemu"]["current"].clone()
     }
 
     fn file(&self, name: &str, bytes: &[u8]) -> String {
@@ -110,14 +110,14 @@ fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
         ("entry", with(24, 4), "e_entry"),
     ] {
         let path = home.file(name, &bytes);
-        let refused = home.pto(&["fw", "flash", &path, "--device", "virt"], 2);
+        let refused = home.pto(&["fw", "flash", &path, "--device", "qemu"], 2);
         assert!(refused.stderr.contains(reason), "{name}: {}", refused.stderr);
     }
     let refused = home.pto(&["fw", "flash", text(&images()[0]), "--device", "a2a3"], 2);
     assert!(refused.stderr.contains("a2a3 cannot have"), "{}", refused.stderr);
     assert!(home.pto(&["fw", "flash", "/nowhere"], 4).stderr.contains("/nowhere"));
     assert_eq!(home.current(), Value::Null);
-    assert!(home.pto(&["fw", "rollback"], 2).stderr.contains("virt has no image"));
+    assert!(home.pto(&["fw", "rollback"], 2).stderr.contains("qemu has no image"));
 }
 
 #[test]
@@ -133,11 +133,11 @@ fn an_interrupted_flash_leaves_the_old_image() {
     let output = interrupted.output().expect("sh is there");
     assert!(!output.status.success(), "{output:?}");
     assert_eq!(home.current(), 1);
-    let printed = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    let printed = home.pto(&["run", "vector_example", "--device", "qemu"], 0).stdout;
     assert!(printed.contains("PASS"), "{printed}");
     home.answers("fw_flash", &["fw", "flash", text(firmware)]);
     assert_eq!(home.current(), 2);
-    home.answers("fw_flash", &["fw", "rollback", "--device", "virt"]);
+    home.answers("fw_flash", &["fw", "rollback", "--device", "qemu"]);
     assert_eq!(home.current(), 1);
 }
 
@@ -146,7 +146,7 @@ fn other_image(home: &Home) -> String {
     let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linker/example-firmware");
     let built = json(&home.pto(&["fw", "build", "--release", "--crate", own, "--json"], 0));
     let images = built["images"].as_array().expect("a list");
-    let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
+    let image = images.iter().find(|image| image["kind"] == "qemu").expect("it is built");
     image["file"].as_str().expect("a path").to_owned()
 }
 
@@ -158,7 +158,7 @@ fn assert_old_image_kept(home: &Home, printed: &str, reason: &str) {
     let images = fs::read_dir(home.0.path().join("home/images")).expect("a folder").flatten();
     let names: Vec<_> = images.map(|file| file.file_name()).collect();
     assert_eq!(names.len(), 2, "firmware and kernels, and nothing else: {names:?}");
-    let ran = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    let ran = home.pto(&["run", "vector_example", "--device", "qemu"], 0).stdout;
     assert!(ran.contains("PASS"), "{ran}");
 }
 
@@ -216,14 +216,14 @@ fn a_full_disk_leaves_the_old_image() {
 fn a_run_without_an_image_builds_and_flashes_one_and_says_so() {
     images();
     let home = Home::new();
-    let first = home.pto(&["run", "random_dag", "--device", "virt"], 0);
+    let first = home.pto(&["run", "random_dag", "--device", "qemu"], 0);
     assert!(first.stderr.contains("building the default one"), "{}", first.stderr);
     assert!(
         first.stdout.contains("boot") && first.stdout.contains("handshake"),
         "{}",
         first.stdout
     );
-    let args = ["run", "random_dag", "--device", "virt", "--runtime", "host_build_graph", "--json"];
+    let args = ["run", "random_dag", "--device", "qemu", "--runtime", "host_build_graph", "--json"];
     let second = home.pto(&args, 0);
     assert_eq!(second.stderr, "");
     let start = &json(&second)["device"]["start"];
@@ -242,7 +242,7 @@ fn a_program_runs_with_flashed_kernels(home: &Home) {
     let [description, program] = ["own.json", "own.ptop"].map(|name| home.0.path().join(name));
     fs::write(&description, DESCRIPTION).expect("the folder is there");
     home.pto(&["program", "build", text(&description), "-o", text(&program)], 0);
-    let ran = home.pto(&["program", "run", text(&program), "--device", "virt", "--json"], 0);
+    let ran = home.pto(&["program", "run", text(&program), "--device", "qemu", "--json"], 0);
     assert_eq!(json(&ran)["outputs"][0]["name"], "y", "{}", ran.stdout);
     let here = home.pto(&["program", "run", text(&program)], 2).stderr;
     assert!(here.contains("polynomials"), "{here}");
@@ -261,8 +261,8 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     let kernels = json(&home.pto(&["fw", "inspect", &of("kernels"), "--json"], 0));
     let names: Vec<_> = kernels["kernels"].as_array().expect("a list").iter().collect();
     assert!(names.iter().any(|one| one["name"] == "axpy" && one["func_id"] == 64), "{kernels}");
-    home.pto(&["fw", "flash", &of("virt"), &of("kernels")], 0);
-    let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
+    home.pto(&["fw", "flash", &of("qemu"), &of("kernels")], 0);
+    let refused = home.pto(&["run", "vector_example", "--device", "qemu"], 3).stderr;
     assert!(refused.contains("the firmware has: increments, polynomials"), "{refused}");
     a_program_runs_with_flashed_kernels(&home);
     assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
@@ -307,18 +307,18 @@ fn kernels_of_the_field_are_a_blob_of_their_own() {
 }
 
 #[test]
-fn a_run_on_virt_is_traced_by_an_image_that_traces() {
+fn a_run_on_qemu_is_traced_by_an_image_that_traces() {
     let home = Home::new();
     let [firmware, kernels] = images();
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
     let file = home.0.path().join("t.json");
-    let traced = ["run", "vector_example", "--device", "virt", "--trace", text(&file), "--gantt"];
+    let traced = ["run", "vector_example", "--device", "qemu", "--trace", text(&file), "--gantt"];
     let refused = home.pto(&traced, 2).stderr;
     assert!(refused.contains("pto fw build --tracing"), "{refused}");
     assert!(!file.exists());
     let built = json(&home.pto(&["fw", "build", "--release", "--tracing", "--json"], 0));
     let images = built["images"].as_array().expect("a list");
-    let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
+    let image = images.iter().find(|image| image["kind"] == "qemu").expect("it is built");
     let image = image["file"].as_str().expect("a path");
     assert!(home.pto(&["fw", "inspect", image], 0).stdout.contains("traces runs"));
     home.pto(&["fw", "flash", image], 0);
@@ -328,9 +328,9 @@ fn a_run_on_virt_is_traced_by_an_image_that_traces() {
     assert!(analysed.contains("makespan"), "{analysed}");
 }
 
-/// A plan, a graph and a builder run on virt as on the simulator; what the image cannot do is refused.
+/// A plan, a graph and a builder run on qemu as on the simulator; what the image cannot do is refused.
 #[test]
-fn program_files_run_on_virt() {
+fn program_files_run_on_qemu() {
     let home = Home::new();
     let [firmware, kernels] = images();
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
@@ -349,23 +349,23 @@ fn program_files_run_on_virt() {
         let (program, saved) = (path("x.ptop"), path("saved"));
         home.pto(&["program", "build", &source, "-o", &program], 0);
         // A tensor that is updated keeps its values from run to run.
-        let run = [&["program", "run", &program, "--seed=7", "--loops=2"], params].concat();
+        let run = [&["program", "run", &program, "--seed=7", "--rounds=2"], params].concat();
         home.pto(&[&run[..], &["--save", &saved]].concat(), 0);
         let expected = format!("{output}={saved}/{output}.npy");
-        let on_virt = [&run[..], &["--device", "virt", "--expect", &expected]].concat();
-        let ran = home.answers("program_run", &on_virt);
+        let on_qemu = [&run[..], &["--device", "qemu", "--expect", &expected]].concat();
+        let ran = home.answers("program_run", &on_qemu);
         assert_eq!(
             (&ran["compared"][0]["is_right"], &ran["left_bytes"]),
             (&true.into(), &0.into())
         );
         // Another seed, and other values.
-        let other = [&run[..], &["--device", "virt", "--seed=8", "--expect", &expected]].concat();
+        let other = [&run[..], &["--device", "qemu", "--seed=8", "--expect", &expected]].concat();
         let other: Vec<_> = other.into_iter().filter(|arg| *arg != "--seed=7").collect();
         home.pto(&other, 1);
-        let refused = home.pto(&[&on_virt[..], &["--hosting", "pool"]].concat(), 2).stderr;
-        assert!(refused.contains("leave it out with --device virt"), "{refused}");
+        let refused = home.pto(&[&on_qemu[..], &["--hosting", "pool"]].concat(), 2).stderr;
+        assert!(refused.contains("leave it out with --device qemu"), "{refused}");
         let trace = path("t.json");
-        let refused = home.pto(&[&on_virt[..], &["--trace", &trace]].concat(), 2).stderr;
+        let refused = home.pto(&[&on_qemu[..], &["--trace", &trace]].concat(), 2).stderr;
         assert!(refused.contains("pto fw build --tracing"), "{refused}");
         assert!(!home.0.path().join("t.json").exists());
     }

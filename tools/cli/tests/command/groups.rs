@@ -51,7 +51,7 @@ fn what_a_group_cannot_do_is_refused_with_what_to_do() {
     refused(&["run", "tp_decoder", "--group=local:3"], 2, &["kv_heads = 8", "3 ranks"]);
     refused(&["run", "tp_decoder", "--group=virtual:2:lan"], 2, &["'lan'", "a3-pod"]);
     refused(&["run", "tp_decoder", "--group=tcp:3"], 2, &["local:RANKS"]);
-    for option in ["--gantt", "--device=virt", "--build-mode=0", "--pool-threads=2", "--no-compute"]
+    for option in ["--gantt", "--device=qemu", "--build-mode=0", "--pool-threads=2", "--no-compute"]
     {
         let name = option.split('=').next().unwrap_or(option);
         refused(&["run", "tp_decoder", "--group=local:2", option], 2, &[name]);

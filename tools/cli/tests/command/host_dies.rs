@@ -75,7 +75,7 @@ fn killed(home: &Home, device: &str, signal: &str) -> Vec<u32> {
     run.env("TMPDIR", home.path()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = run.spawn().expect("pto");
     let mut processes = vec![child.id()];
-    if device == "virt" {
+    if device == "qemu" {
         processes.push(await_some(|| machine_of(&child)));
     }
     std::thread::sleep(Duration::from_millis(300));
@@ -92,7 +92,7 @@ fn a_host_that_dies_in_a_run_leaves_nothing_and_the_next_run_succeeds() {
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
     let before = remains(&home);
     for (device, signal) in
-        [("virt", "-INT"), ("virt", "-TERM"), ("virt", "-KILL"), ("a2a3sim", "-KILL")]
+        [("qemu", "-INT"), ("qemu", "-TERM"), ("qemu", "-KILL"), ("a2a3sim", "-KILL")]
     {
         for process in killed(&home, device, signal) {
             await_some(|| {

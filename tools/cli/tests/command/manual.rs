@@ -73,7 +73,7 @@ fn the_version_says_what_was_built() {
 #[test]
 fn qemu_is_looked_for_before_anything_is_built() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut without = command(&["run", "vector_example", "--device=virt"]);
+    let mut without = command(&["run", "vector_example", "--device=qemu"]);
     let output = answer(without.env("PATH", folder.path()).env("PTO_HOME", folder.path()));
     assert_eq!(output.code, Some(2), "{}", output.stderr);
     assert!(output.stderr.contains("needs QEMU") && output.stderr.contains("qemu-system-aarch64"));

@@ -37,7 +37,7 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     };
     files.put("Y", &[28, 96], &x.chunks(96).flat_map(softmax_of).collect::<Vec<_>>());
     let (input, expected, saved) = (files.option("X"), files.option("Y"), path("saved"));
-    let run = ["program", "run", &softmax, "--param=scale=0.5", "--input", &input, "--loops=3"];
+    let run = ["program", "run", &softmax, "--param=scale=0.5", "--input", &input, "--rounds=3"];
     let judged = ["--expect", &expected, "--save", &saved];
     let ran = answers("program_run", &[&run[..], &judged].concat());
     assert_eq!((&ran["left_bytes"], &ran["compared"][0]["is_right"]), (&0.into(), &true.into()));
@@ -296,7 +296,7 @@ fn a_program_brings_kernels_of_its_own() {
     files.put("mean", &[1], &[999.0_f32]);
     let (input, expect) = (files.option("row"), files.option("mean"));
     for hosting in ["pool", "threads", "virtual"] {
-        let run = ["program", "run", own, "--input", &input, "--expect", &expect, "--loops=2"];
+        let run = ["program", "run", own, "--input", &input, "--expect", &expect, "--rounds=2"];
         let output = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
         assert!(output.contains("PASS"), "{output}");
     }
@@ -359,7 +359,7 @@ fn timelines_have_the_counters_of_the_device() {
     let source = format!("{WORKLOADS}/softmax.workload");
     let build = ["program", "build", &source, "-o", &program, "--place=X=on-chip"];
     pto(&[&build[..], &["--role=M=temporary", "--role=S=temporary"]].concat(), 0);
-    let run = ["program", "run", &program, "--param=scale=0.5", "--loops=3", "--trace", &trace];
+    let run = ["program", "run", &program, "--param=scale=0.5", "--rounds=3", "--trace", &trace];
     let output = answers("program_run", &run);
     let counted = facts_of(&trace);
     let [x, y, column] = [28 * 96 * 4, 28 * 96 * 4, 28 * 4];

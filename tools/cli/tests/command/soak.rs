@@ -17,7 +17,7 @@ fn json(args: &[&str], code: i32) -> Value {
 
 #[test]
 fn a_campaign_passes_with_faults_and_without() {
-    let one = json(&["--seeds=300", "--from=1000", "--threads=1"], 0);
+    let one = json(&["--seeds=300", "--seed=1000", "--threads=1"], 0);
     let [with, without] = [0, 1].map(|phase| one["phases"][phase].clone());
     assert_eq!(
         (&with["phase"], &without["phase"]),
@@ -26,7 +26,7 @@ fn a_campaign_passes_with_faults_and_without() {
     assert_eq!((&with["seeds"], &without["runs"]), (&300.into(), &300.into()));
     assert!(with["runs_that_faulted"].as_u64() > Some(30), "{with:#}");
     assert_eq!(without["faults_injected"], 0);
-    let three = json(&["--seeds=300", "--from=1000", "--threads=3"], 0);
+    let three = json(&["--seeds=300", "--seed=1000", "--threads=3"], 0);
     for (phase, hash) in [with, without].iter().map(|phase| &phase["hash"]).enumerate() {
         assert_eq!(&three["phases"][phase]["hash"], hash, "threads do not matter");
     }
@@ -87,7 +87,7 @@ fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
 
 #[test]
 fn sessions_have_campaigns_of_their_own() {
-    let of = |threads| json(&["--sessions", "--seeds=60", "--from=7", threads], 0);
+    let of = |threads| json(&["--sessions", "--seeds=60", "--seed=7", threads], 0);
     let (one, two) = (of("--threads=1"), of("--threads=2"));
     assert_eq!((&one["seeds"], &one["hash"]), (&60.into(), &two["hash"]), "{one:#}");
     assert!(one["streams_told"].as_u64() > Some(10), "{one:#}");
@@ -103,7 +103,7 @@ fn bad_requests_are_answered() {
     refused(&["soak", "--seeds=0"], 2, &["--seeds"]);
     refused(&["soak", "--faults", "--no-faults"], 2, &["cannot be used with"]);
     refused(&["soak", "--replay=1", "--seeds=4"], 2, &["cannot be used with"]);
-    refused(&["soak", "--from=18446744073709551615"], 2, &["beyond the last seed"]);
+    refused(&["soak", "--seed=18446744073709551615"], 2, &["beyond the last seed"]);
     refused(&["soak", "--save=case"], 2, &["--replay"]);
     refused(&["soak", "--replay=1", "--save=-"], 2, &["name a folder"]);
     refused(&["soak", "--profile=a2a4"], 2, &["no profile and no file 'a2a4'"]);
@@ -153,13 +153,13 @@ fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
     for (args, phase, suffix) in [
         (&["--no-faults"][..], "--no-faults", ""),
         (&["--faults"], "--faults", ""),
-        (&[], "--faults", " --from 0 --seeds 100000000 --no-faults --tasks 10"),
+        (&[], "--faults", " --seed 0 --seeds 100000000 --no-faults --tasks 10"),
     ] {
         let value = interrupted(args);
         let seeds = value["phases"][0]["seeds"].as_u64().expect("a number");
         assert!(seeds > 0, "{value:#}");
         let go_on = value["go_on"].as_str().expect("a command");
-        let words = format!("--from {seeds} --seeds {} {phase} --tasks 10", 100_000_000 - seeds);
+        let words = format!("--seed {seeds} --seeds {} {phase} --tasks 10", 100_000_000 - seeds);
         assert!(go_on.contains(&words) && go_on.ends_with(suffix), "{args:?}: {go_on}");
         assert_eq!(go_on.matches(" && ").count(), usize::from(!suffix.is_empty()), "{go_on}");
     }

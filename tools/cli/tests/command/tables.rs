@@ -106,7 +106,7 @@ fn the_rings_of_a_run_have_the_sizes_that_a_report_asks_for() {
 #[test]
 fn help_documents_options_and_exit_codes() {
     let help = pto(&["help", "run"], 0).stdout;
-    for text in ["--fanout", "--build-mode", "PTO_AICPU_BUILD_GRAPH_BUILD_MODE", "--gm-bytes"] {
+    for text in ["--fanout", "--build-mode", "PTO_AICPU_BUILD_GRAPH_BUILD_MODE", "--memory"] {
         assert!(help.contains(text), "no {text} in\n{help}");
     }
     assert!(pto(&["--help"], 0).stdout.contains("pto info exit-codes"));

@@ -261,7 +261,7 @@ fn options_that_do_not_go_together_are_refused() {
     let seed = [&run[..], &["--seed=3"]].concat();
     refused(&seed, 2, &["--seed belongs to --hosting virtual"]);
     refused(
-        &[&seed[..], &["--device=virt"]].concat(),
+        &[&seed[..], &["--device=qemu"]].concat(),
         2,
         &["--seed belongs to --hosting virtual of the simulator"],
     );

@@ -11,7 +11,7 @@ use pto_native::kernels::{KERNEL_SYMBOL, KernelSource, check_relocatable};
 /// Reads an image, damaged ones as well, and asks all that `pto fw` asks.
 pub(super) fn firmware_image(bytes: &[u8]) {
     let Ok(image) = Image::parse("input".to_owned(), bytes.to_vec()) else { return };
-    let _ = (image.verify().is_ok(), image.suits(FlashDevice::Virt).is_ok(), image.blob());
+    let _ = (image.verify().is_ok(), image.suits(FlashDevice::Qemu).is_ok(), image.blob());
 }
 
 /// Lays out and relocates an object file of a kernel.

@@ -96,7 +96,7 @@ impl Job {
             is_firmware: true,
             what: IMAGES.to_owned(),
         };
-        // The blob that `virt` has is that of the stand-in for AArch64 as well.
+        // The blob that `qemu` has is that of the stand-in for AArch64 as well.
         let has_blob = request.machine == Machine::X86_64 && request.core_code == CoreCode::Blob;
         if request.platform == Platform::Cann && !has_blob {
             return Ok(vec![firmware]);
@@ -148,12 +148,12 @@ impl Job {
 
 /// Of the crate with the firmware.
 fn features(request: &Request) -> Vec<String> {
-    let traces = request.tracing == Tracing::On && request.platform == Platform::Virt;
+    let traces = request.tracing == Tracing::On && request.platform == Platform::Qemu;
     let tracing = traces.then(|| TRACING.to_owned());
     request.features.iter().cloned().chain(tracing).collect()
 }
 
-/// What a crate of a user's own makes for `virt`.
+/// What a crate of a user's own makes for `qemu`.
 struct Manifest {
     /// Binaries that are firmware.
     firmware: Vec<String>,

@@ -106,7 +106,7 @@ fn no_headers(folder: Option<&Path>) -> String {
 
 const fn hint(platform: Platform) -> &'static str {
     match platform {
-        Platform::Virt => {
+        Platform::Qemu => {
             "the crate needs a binary with firmware!, linked as linker/example-firmware is"
         }
         Platform::Cann => "the crate needs a cdylib with firmware!, as linker/images has",

@@ -93,9 +93,9 @@ fn check_kernels(request: &Request) -> Result<(), BuildError> {
     if request.kernels.is_empty() {
         return Ok(());
     }
-    if request.crate_folder.is_some() || request.platform != Platform::Virt {
+    if request.crate_folder.is_some() || request.platform != Platform::Qemu {
         return Err(BuildError::Kernel(
-            "kernels in C++ are for the default image of virt, or for AICores (--image cann --aicore)".to_owned(),
+            "kernels in C++ are for the default image of qemu, or for AICores (--image cann --aicore)".to_owned(),
         ));
     }
     check_kernel_names(&request.kernels)?;
@@ -144,7 +144,7 @@ fn check_kernel_names(kernels: &[KernelSource]) -> Result<(), BuildError> {
 /// A crate may make firmware, kernels or both.
 const fn is_wanted(platform: Platform, kind: ImageKind) -> bool {
     match platform {
-        Platform::Virt => matches!(kind, ImageKind::Virt | ImageKind::Kernels),
+        Platform::Qemu => matches!(kind, ImageKind::Qemu | ImageKind::Kernels),
         Platform::Cann => matches!(kind, ImageKind::Cann),
     }
 }

@@ -12,7 +12,7 @@ use pto_host::fw::{Machine, Tracing};
 pub enum Platform {
     /// The emulated machine: a firmware and, without a crate of one's own, the blob of kernels.
     #[default]
-    Virt,
+    Qemu,
     /// The CANN driver stack: a shared object.
     Cann,
 }
@@ -22,7 +22,7 @@ impl Request {
     #[must_use]
     pub const fn triple(&self) -> &'static str {
         match (self.platform, self.machine) {
-            (Platform::Virt, _) => toolchain::BARE_METAL,
+            (Platform::Qemu, _) => toolchain::BARE_METAL,
             // AICPUs are AArch64 processors besides AICores.
             (Platform::Cann, Machine::Aarch64 | Machine::DavC220) => toolchain::LINUX,
             (Platform::Cann, Machine::X86_64) => toolchain::DEVELOPMENT,
@@ -63,7 +63,7 @@ pub struct Request {
     pub crate_folder: Option<PathBuf>,
     /// Sources in C and C++ that are the firmware's builders, instead of those of the default image.
     pub builders: Vec<BuilderSource>,
-    /// Kernels of the field in plain C++, of which the blob for `virt` consists, instead of those of the library.
+    /// Kernels of the field in plain C++, of which the blob for `qemu` consists, instead of those of the library.
     pub kernels: Vec<KernelSource>,
     /// Folders of headers for them, besides ours and their own.
     pub kernel_includes: Vec<PathBuf>,
@@ -75,7 +75,7 @@ pub struct Request {
     pub source: Source,
     /// Features of the crate with the firmware.
     pub features: Vec<String>,
-    /// Whether the firmware records runs, of the platform `virt`: the feature `tracing` of a crate of one's own.
+    /// Whether the firmware records runs, of the platform `qemu`: the feature `tracing` of a crate of one's own.
     pub tracing: Tracing,
     /// Where cargo puts what it builds; `None`: where it does without being told.
     pub target_folder: Option<PathBuf>,

@@ -25,8 +25,8 @@ pub use tool::Tool;
 /// What is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Image {
-    /// For the device `virt`: code at a fixed address.
-    Virt,
+    /// For the device `qemu`: code at a fixed address.
+    Qemu,
     /// For the CANN driver stack: position-independent code.
     Cann,
 }
@@ -38,7 +38,7 @@ impl Image {
         let part = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}"));
         match (part("ARCH").as_deref(), part("OS").as_deref()) {
             (Ok("aarch64"), Ok("linux")) => Some(Self::Cann),
-            (Ok("aarch64"), Ok("none")) => Some(Self::Virt),
+            (Ok("aarch64"), Ok("none")) => Some(Self::Qemu),
             _ => None,
         }
     }
@@ -103,7 +103,7 @@ pub fn compile(
         Language::Cpp => &["-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"],
     });
     command.args(match image {
-        Image::Virt => &["-fno-pic", "-fno-pie"][..],
+        Image::Qemu => &["-fno-pic", "-fno-pie"][..],
         Image::Cann => &["-fPIC"],
     });
     let around = path.parent().into_iter().flat_map(|own| [Some(own), own.parent()]).flatten();
@@ -127,7 +127,7 @@ pub fn compile(
 }
 
 /// For a build script: compiles sources, and has the linker take the objects into the image: the binary `binary` for
-/// `virt`, the shared object for `cann`. Objects, not an archive: nothing is left out.
+/// `qemu`, the shared object for `cann`. Objects, not an archive: nothing is left out.
 ///
 /// # Errors
 /// Those of [`compile`].
@@ -143,7 +143,7 @@ pub fn link(
         println!("cargo::rerun-if-changed={}", source.path.display());
         let object = compile(image, source, includes, &out)?;
         match image {
-            Image::Virt => println!("cargo::rustc-link-arg-bin={binary}={}", object.display()),
+            Image::Qemu => println!("cargo::rustc-link-arg-bin={binary}={}", object.display()),
             Image::Cann => println!("cargo::rustc-link-arg-cdylib={}", object.display()),
         }
     }

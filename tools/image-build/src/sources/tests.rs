@@ -32,7 +32,7 @@ fn object(text: &str, image: Image) -> Result<String, Refused> {
 }
 
 fn refused(text: &str) -> String {
-    object(text, Image::Virt).expect_err("it cannot be in an image").to_string()
+    object(text, Image::Qemu).expect_err("it cannot be in an image").to_string()
 }
 
 const GOOD: &str = r#"
@@ -48,7 +48,7 @@ const GOOD: &str = r#"
 
 #[test]
 fn a_plugin_has_one_global_symbol() {
-    for image in [Image::Virt, Image::Cann] {
+    for image in [Image::Qemu, Image::Cann] {
         let symbols = object(GOOD, image).unwrap_or_else(|refused| panic!("{refused}"));
         let symbols: Vec<_> = symbols.lines().collect();
         assert!(matches!(symbols[..], [one] if one.ends_with(" T pto_plugin_7")), "{symbols:?}");
@@ -157,6 +157,6 @@ fn what_a_device_has_not_is_named() {
 #[test]
 fn a_file_says_its_language() {
     let source = Source { path: Path::new("plugin.py"), function: "f", symbol: "s" };
-    let said = compile(Image::Virt, &source, &[], Path::new(".")).unwrap_err().to_string();
+    let said = compile(Image::Qemu, &source, &[], Path::new(".")).unwrap_err().to_string();
     assert!(said.contains(".c or .cpp"), "{said}");
 }

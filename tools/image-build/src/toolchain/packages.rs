@@ -12,7 +12,7 @@ pub use crate::program::{CROSS_C, CROSS_CXX, Program};
 /// How long one call of apt may take.
 const APT_LIMIT: Duration = Duration::from_secs(600);
 
-/// QEMU for the device `virt`.
+/// QEMU for the device `qemu`.
 pub const QEMU: Program = Program {
     name: "qemu-system-aarch64",
     packages: "qemu-system-arm",

@@ -33,7 +33,7 @@ const INSTEAD: &[(&str, Instead)] = &[
     ("--seeds 100000", Instead::Smaller("--seeds 100000", "--seeds 40")),
     ("--seeds 10000", Instead::Smaller("--seeds 10000", "--seeds 40")),
     ("tasks=1000000", Instead::Smaller("tasks=1000000", "tasks=2000")),
-    ("--device virt", Instead::Elsewhere("tests/system/virt.rs boots the image")),
+    ("--device qemu", Instead::Elsewhere("tests/system/qemu.rs boots the image")),
     (
         "run training_loop",
         Instead::Smaller(

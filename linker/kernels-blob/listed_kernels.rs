@@ -1,0 +1,91 @@
+//! For the build script, with the feature `field`: compiles the kernels that `PTO_FW_KERNELS` names, and writes the table of the blob. Each line of the variable is a kernel: its func
+//! id, `AIC` or `AIV`, its name, its function and its file, with tabs between. `PTO_FW_KERNEL_INCLUDES` are more folders of headers.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use pto_image_build::sources::{Core, Image, KernelSource, Named};
+
+const BINARY: &str = "pto-field-kernels";
+
+struct Kernel<'a> {
+    id: &'a str,
+    core: Core,
+    name: &'a str,
+    function: &'a str,
+    path: &'a Path,
+    symbol: String,
+}
+
+pub(crate) fn compile() {
+    println!("cargo::rerun-if-changed=field_kernels.rs");
+    println!("cargo::rerun-if-env-changed=PTO_FW_KERNELS");
+    println!("cargo::rerun-if-env-changed=PTO_FW_KERNEL_INCLUDES");
+    let asked = env::var("PTO_FW_KERNELS").unwrap_or_default();
+    let kernels: Vec<_> = asked.lines().map(kernel).collect();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    fs::write(out.join("kernels.rs"), table(&kernels)).expect("OUT_DIR is writable");
+    if Image::of_target() != Some(Image::Qemu) {
+        return;
+    }
+    let headers = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+        .join("../../bindings/field/include");
+    let more = env::var_os("PTO_FW_KERNEL_INCLUDES").unwrap_or_default();
+    let includes: Vec<_> = env::split_paths(&more).chain([headers.clone()]).collect();
+    // A file is compiled once for each kind of core.
+    let mut files = BTreeMap::<_, Vec<_>>::new();
+    for kernel in &kernels {
+        files.entry((kernel.path, kernel.core)).or_default().push(kernel);
+    }
+    for (number, ((path, core), kernels)) in files.iter().enumerate() {
+        let names: Vec<_> = kernels
+            .iter()
+            .map(|kernel| Named { function: kernel.function, symbol: &kernel.symbol })
+            .collect();
+        let stem = format!("kernels_{number}");
+        let source = KernelSource { path, core: *core, names: &names, stem: &stem };
+        let prelude = headers.join("pto_field_prelude.h");
+        if let Err(refused) =
+            pto_image_build::sources::link_kernels(BINARY, &source, &prelude, &includes)
+        {
+            eprintln!("{refused}");
+            for line in refused.to_string().lines() {
+                println!("cargo::error={line}");
+            }
+        }
+    }
+}
+
+fn kernel(line: &str) -> Kernel<'_> {
+    let mut parts = line.splitn(5, '\t');
+    let mut part = || parts.next().expect("PTO_FW_KERNELS: five parts in each line");
+    let (id, kind, name, function, path) = (part(), part(), part(), part(), Path::new(part()));
+    let core = if kind == "AIC" { Core::Cube } else { Core::Vector };
+    Kernel { id, core, name, function, path, symbol: format!("pto_field_kernel_{id}") }
+}
+
+/// A function for each kernel, which the engine calls with the words of a task, and the table of the blob.
+fn table(kernels: &[Kernel<'_>]) -> String {
+    let (mut functions, mut entries) = (String::new(), String::new());
+    for Kernel { id, core, name, symbol, .. } in kernels {
+        let (kind, first) = match core {
+            Core::Cube => ("AIC", 0),
+            Core::Vector => ("AIV", 1),
+        };
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            functions,
+            "unsafe extern \"C\" {{ fn {symbol}(args: *mut i64); }}\n\
+             unsafe extern \"C\" fn on_{id}(args: *const u64) {{\n    \
+                 // SAFETY: the engine calls it with the words of a task; the function is a kernel.\n    \
+                 unsafe {{ crate::call::run(args, {first}, {symbol}) }}\n}}"
+        );
+        let _ = writeln!(entries, "    {id} {kind} {name:?} crate::table::on_{id};");
+    }
+    format!(
+        "{functions}\nunsafe extern \"C\" fn nothing(_: *const u64) {{}}\n\n\
+         pto_kernels_blob::kernel_blob! {{\n{entries}    1023 AIV \"(no kernel)\" crate::table::nothing;\n}}\n"
+    )
+}
