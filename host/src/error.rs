@@ -151,8 +151,8 @@ pub enum Error {
 
     /// A kernel whose code cannot run on this device.
     #[error(
-        "kernel {name} is a function of this process, and cannot run on {device}: use a kernel of the library, or of \
-         a blob of your own (docs/how-to/firmware.md)"
+        "kernel {name} is a function of this process, and cannot run on {device}: use a kernel of the library, or \
+         flash a blob that has it (`pto fw build --kernels FILE.c`, docs/how-to/firmware.md)"
     )]
     KernelNotForDevice {
         /// The kernel.

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
-#[cfg(feature = "field")]
-mod field_kernels;
+#[cfg(any(feature = "field", feature = "own"))]
+mod listed_kernels;
 
 const SCRIPT: &str = "pto-blob.ld";
 /// Relocations at run time would be in .rela.dyn, which the script refuses.
@@ -14,8 +14,8 @@ const ARGUMENTS: [&str; 4] = ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "-
 fn main() {
     println!("cargo::rerun-if-changed={SCRIPT}");
     println!("cargo::rerun-if-changed=build.rs");
-    #[cfg(feature = "field")]
-    field_kernels::compile();
+    #[cfg(any(feature = "field", feature = "own"))]
+    listed_kernels::compile();
     let of_target = |name| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
     let is_bare = of_target("OS") == "none";
     // For the development machine the profiles of images alone make a blob: their name is that of the folder.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_abi::fw_image::qemu::PAGE_BYTES;
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::LIBRARY;
 
 use crate::allocator::Owner;
 use crate::error::Error;
@@ -55,8 +56,16 @@ impl PlacedKernels {
                 self.kernels.get(&library.func_id).filter(|placed| placed.name == library.name)
             }
             KernelCode::Flashed => self.kernels.values().find(|placed| placed.name == name),
+            // The same kernel as code of the device: `pto fw build --kernels` has put it into the blob, beside those of the library.
             KernelCode::Function(_) => {
-                return Err(Error::KernelNotForDevice { name: name.to_owned(), device });
+                let is_it = |(func_id, placed): &(&u32, &PlacedKernel)| {
+                    placed.name == name
+                        && placed.kind == kernel.kind()
+                        && !is_of_library(**func_id, name)
+                };
+                let cannot = || Error::KernelNotForDevice { name: name.to_owned(), device };
+                let found = self.kernels.iter().find(is_it);
+                return found.map(|(_, placed)| placed.address).ok_or_else(cannot);
             }
         };
         let missing = || Error::KernelNotFlashed { name: name.to_owned(), device };
@@ -79,6 +88,12 @@ impl PlacedKernels {
         };
         self.kernels.iter().map(kernel).collect()
     }
+}
+
+/// Whether a kernel of a blob is that of the library, whose code nothing else can mean by its name.
+fn is_of_library(func_id: u32, name: &str) -> bool {
+    let known = usize::try_from(func_id).ok().and_then(|func_id| LIBRARY.get(func_id));
+    known.is_some_and(|library| library.name == name)
 }
 
 fn code_of(image: &Image) -> Result<KernelBlob, Error> {

@@ -64,14 +64,15 @@ impl KernelSet {
 
     /// Makes them those of a device. A device to which kernels were flashed has those instead of the library's: a user's own among them.
     pub(crate) fn register(&self, device: &mut Device) -> Result<(), Failure> {
-        if device.flashed_kernels().is_empty() {
-            device.register_library()?;
-        } else {
-            device.register_flashed()?;
+        let flashed = device.flashed_kernels();
+        match flashed.is_empty() {
+            true => device.register_library()?,
+            false => device.register_flashed()?,
         }
         for listed in &self.own {
             let func = FuncId(listed.func);
-            if usize::from(listed.func) < LIBRARY.len() {
+            let is_flashed = flashed.iter().any(|(flashed, _)| *flashed == func);
+            if is_flashed || usize::from(listed.func) < LIBRARY.len() {
                 device.unregister_kernel(func)?;
             }
             device.register_kernel(func, listed.kernel.clone())?;

@@ -79,8 +79,15 @@ pub(crate) struct FwBuildArgs {
         conflicts_with = "crate_folder"
     )]
     pub(crate) kernels: Vec<String>,
+    /// A file in C or C++ that lists kernels as pto_kernels.h says, which the blob of kernels holds beside the library's; may be given several times
+    #[arg(
+        long = "kernels",
+        value_name = "FILE",
+        conflicts_with_all = ["crate_folder", "kernels", "aicore"]
+    )]
+    pub(crate) own_kernels: Vec<PathBuf>,
     /// A folder of headers for the kernels; may be given several times
-    #[arg(long = "kernel-include", value_name = "FOLDER", requires = "kernels")]
+    #[arg(long = "kernel-include", value_name = "FOLDER")]
     pub(crate) kernel_includes: Vec<PathBuf>,
     /// Builds the program of AICores, too, for --image cann: the worker and the kernels, with CANN's compiler (`ccec`, below $ASCEND_HOME_PATH). Without
     /// the compiler it writes the source tree, which builds elsewhere with cmake; `pto fw seal` takes what comes out

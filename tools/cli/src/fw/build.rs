@@ -35,6 +35,11 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
     if args.aicore && args.image != FwPlatform::Cann {
         return Err(Failure::usage("--aicore is for an Ascend device: add --image cann"));
     }
+    if !args.kernel_includes.is_empty() && args.kernels.len() + args.own_kernels.len() == 0 {
+        return Err(Failure::usage(
+            "--kernel-include is for the kernels of --kernel and --kernels; name some, or leave it out",
+        ));
+    }
     let kernel = |text: &String| {
         let usage = || {
             Failure::usage(format!(
@@ -60,6 +65,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         crate_folder: args.crate_folder.clone(),
         builders: args.builders.iter().map(|text| BuilderSource::parse(text)).collect(),
         kernels: if args.aicore { Vec::new() } else { kernels },
+        own_kernels: args.own_kernels.clone(),
         kernel_includes: args.kernel_includes.clone(),
         core_code: if args.aicore { CoreCode::Aicore } else { CoreCode::Blob },
         profile: match (args.release, args.small) {
@@ -77,10 +83,15 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         target_folder: None,
     };
     let has_own_sources = request.crate_folder.is_some()
-        || [request.builders.len(), request.kernels.len(), request.features.len()] != [0; 3];
+        || [&request.kernels.len(), &request.own_kernels.len(), &request.builders.len()]
+            .into_iter()
+            .chain([&request.features.len()])
+            .any(|given| *given > 0);
     let built = pto_image_build::build(&request, &say).map_err(|error| match error {
         // The sources of the default images compile: what does not, is what the user gave.
-        BuildError::Cargo { .. } if has_own_sources => Failure::usage(error),
+        BuildError::Cargo { .. } | BuildError::Kernel(_) if has_own_sources => {
+            Failure::usage(error)
+        }
         error => error.into(),
     })?;
     let Some(aicore) = aicore else {

@@ -121,6 +121,57 @@ fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
 }
 
 #[test]
+fn kernels_of_ones_own_in_c_run_on_the_machine() {
+    let home = Home::new();
+    let here = home.path();
+    let file = |name: &str| here.join(name).display().to_string();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let source = root.join("examples/kernels/scale.c").display().to_string();
+    let object = file("kernels.so");
+    let mut compile = Command::new("cc");
+    compile.args(["-O2", "-shared", "-fPIC", "-I"]).arg(root.join("bindings/include"));
+    assert!(compile.args(["-o", &object, &source]).status().expect("cc is there").success());
+    let graph = root.join("examples/graphs/own_kernels.jsonl").display().to_string();
+    let (program, saved) = (file("mean.ptop"), file("saved"));
+    let expected = format!("mean={saved}/mean.npy");
+    home.pto(&["program", "build", &graph, "--kernels", &object, "-o", &program], 0);
+    let run = ["program", "run", &program, "--seed=7"];
+    home.pto(&[&run[..], &["--save", &saved]].concat(), 0);
+    let on_machine = [&run[..], &["--device", "qemu", "--expect", &expected]].concat();
+
+    // The blob of the library has no such kernels.
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    let refused = home.pto(&on_machine, 2).stderr;
+    assert!(
+        refused.contains("kernel scale") && refused.contains("fw build --kernels"),
+        "{refused}"
+    );
+
+    let built = json(&home.pto(&["fw", "build", "--release", "--kernels", &source, "--json"], 0));
+    let built = built["images"].as_array().expect("a list").iter();
+    let files: Vec<_> = built.map(|image| image["file"].as_str().expect("a path")).collect();
+    home.pto(&[&["fw", "flash"][..], &files].concat(), 0);
+    let said = home.pto(&on_machine, 0).stdout;
+    assert!(said.contains("PASS"), "{said}");
+
+    let wrong = |text: &str, words: &[&str]| {
+        fs::write(file("wrong.c"), format!("#include \"pto_kernels.h\"\n{text}")).expect("a file");
+        let refused = home.pto(&["fw", "build", "--kernels", &file("wrong.c")], 2).stderr;
+        assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
+    };
+    wrong("int x = 1;", &["wrong.c", "has no array `pto_kernels`"]);
+    let one = |func: u32, kind: u32| {
+        format!(
+            "static void f(int64_t *a) {{ a[0] = 1; }}\nPTO_KERNELS = {{{{{func}, {kind}, \"f\", 0, f}}}};"
+        )
+    };
+    wrong(&one(7, 9), &["kind", "pto_kernels[0]"]);
+    wrong(&one(5000, 1), &["5000", "func id"]);
+    wrong("static void f(int64_t *a) { a[0] = }", &["does not compile"]);
+}
+
+#[test]
 fn an_interrupted_flash_leaves_the_old_image() {
     let home = Home::new();
     let [firmware, kernels] = images();

@@ -56,6 +56,9 @@ const PLUGINS: &str = "plugins";
 const KERNELS: &str = "pto-kernels-blob";
 const FIELD_KERNELS: &str = "pto-field-kernels";
 const FIELD: &str = "field";
+/// The one with those of a table beside those of the library, and its feature.
+const OWN_KERNELS: &str = "pto-own-kernels";
+const OWN: &str = "own";
 
 /// One call of cargo.
 pub(crate) struct Job {
@@ -65,8 +68,8 @@ pub(crate) struct Job {
     /// Which of its binaries; empty: all of them.
     binaries: Vec<String>,
     features: Vec<String>,
-    /// Whether the kernels are those of the request.
-    is_field: bool,
+    /// The feature with which the kernels are those of the request.
+    kernels: Option<&'static str>,
     profile: Profile,
     /// Whether it makes firmware. Kernels are built in one way only.
     is_firmware: bool,
@@ -91,7 +94,7 @@ impl Job {
             package: Some(IMAGES),
             binaries: Vec::new(),
             features: features(request).into_iter().chain(builders).collect(),
-            is_field: false,
+            kernels: None,
             profile,
             is_firmware: true,
             what: IMAGES.to_owned(),
@@ -101,14 +104,18 @@ impl Job {
         if request.platform == Platform::Cann && !has_blob {
             return Ok(vec![firmware]);
         }
-        let is_field = !request.kernels.is_empty();
-        let binary = if is_field { FIELD_KERNELS } else { KERNELS };
+        let is_own = !request.own_kernels.is_empty();
+        let (binary, of_request) = match request.kernels.is_empty() {
+            true => (KERNELS, None),
+            false if is_own => (OWN_KERNELS, Some(OWN)),
+            false => (FIELD_KERNELS, Some(FIELD)),
+        };
         let kernels = Self {
             folder,
             package: Some(KERNELS),
             binaries: vec![binary.to_owned()],
             features: Vec::new(),
-            is_field,
+            kernels: of_request,
             profile: Profile::Small,
             is_firmware: false,
             what: binary.to_owned(),
@@ -126,7 +133,7 @@ impl Job {
             package: None,
             binaries,
             features: features(request),
-            is_field: false,
+            kernels: None,
             profile,
             is_firmware,
             what: format!("{part} in '{}'", folder.display()),
@@ -315,8 +322,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         false if job.binaries.is_empty() => command.arg("--bins"),
         false => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
     };
-    let field = job.is_field.then_some(FIELD);
-    let features: Vec<_> = job.features.iter().map(String::as_str).chain(field).collect();
+    let features: Vec<_> = job.features.iter().map(String::as_str).chain(job.kernels).collect();
     if !features.is_empty() {
         command.args(["--features", &features.join(",")]);
     }
@@ -339,7 +345,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     if !request.builders.is_empty() {
         command.env("PTO_FW_BUILDERS", builders(request)?);
     }
-    if job.is_field {
+    if job.kernels.is_some() {
         command.env("PTO_FW_KERNELS", kernels(request)?);
         let whole = request.kernel_includes.iter().map(|path| whole(path));
         let includes = std::env::join_paths(whole.collect::<Result<Vec<_>, _>>()?);
@@ -384,7 +390,7 @@ fn builders(request: &Request) -> Result<OsString, BuildError> {
     Ok(lines)
 }
 
-/// The kernels as `linker/kernels-blob/field_kernels.rs` reads them.
+/// The kernels as `linker/kernels-blob/listed_kernels.rs` reads them.
 fn kernels(request: &Request) -> Result<OsString, BuildError> {
     let mut lines = OsString::new();
     for KernelSource { func_id, kind, name, function, path } in &request.kernels {

@@ -19,7 +19,7 @@ pub enum BuildError {
     /// The sources that this program was built from are gone.
     #[error(
         "the sources that this program was built from are not in '{0}' any more: \
-         give a firmware crate with --crate, or build `pto` again"
+         give a firmware crate with --crate, build `pto` from its sources, or flash an image that was built elsewhere (`pto fw flash`)"
     )]
     NoSources(PathBuf),
     /// There is no crate.

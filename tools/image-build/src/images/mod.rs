@@ -9,6 +9,7 @@
 pub(crate) mod aicore;
 mod cargo;
 mod error;
+mod kernel_table;
 mod request;
 mod turn;
 
@@ -44,6 +45,7 @@ pub struct Built {
 /// See [`BuildError`].
 pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildError> {
     check_builders(request)?;
+    let request = &with_own_kernels(request)?;
     check_kernels(request)?;
     let toolchain = Toolchain::provide(request.triple(), request.source, say)?;
     let jobs = Job::of(request)?;
@@ -87,6 +89,27 @@ fn check_builders(request: &Request) -> Result<(), BuildError> {
         compiler.need()?;
     }
     Ok(())
+}
+
+/// The request with the kernels that its files list.
+fn with_own_kernels(request: &Request) -> Result<Request, BuildError> {
+    let mut request = request.clone();
+    if request.own_kernels.is_empty() {
+        return Ok(request);
+    }
+    if !request.kernels.is_empty() {
+        let why = "kernels for simpler replace those of the library, and a table of kernels adds to them: build two images";
+        return Err(BuildError::Kernel(why.to_owned()));
+    }
+    packages::CROSS_C.need()?;
+    packages::CROSS_CXX.need()?;
+    for path in &request.own_kernels {
+        if !path.is_file() {
+            return Err(BuildError::Kernel(format!("there is no file '{}'", path.display())));
+        }
+        request.kernels.extend(kernel_table::of_file(path, &request.kernel_includes)?);
+    }
+    Ok(request)
 }
 
 fn check_kernels(request: &Request) -> Result<(), BuildError> {

@@ -65,6 +65,8 @@ pub struct Request {
     pub builders: Vec<BuilderSource>,
     /// Kernels of the field in plain C++, of which the blob for `qemu` consists, instead of those of the library.
     pub kernels: Vec<KernelSource>,
+    /// Files in C and C++ with a table `pto_kernels` (`pto_kernels.h`), whose kernels are in the blob beside those of the library.
+    pub own_kernels: Vec<PathBuf>,
     /// Folders of headers for them, besides ours and their own.
     pub kernel_includes: Vec<PathBuf>,
     /// Which kernels an image for CANN brings with it.

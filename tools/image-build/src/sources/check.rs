@@ -76,7 +76,8 @@ pub(crate) fn kernels(object: &Path, name: &str, kernels: &[Named<'_>]) -> Resul
     let sections = tool::run(Tool::Objdump.command()?.arg("-h").arg(object)).map_err(say)?;
     let symbols = tool::run(Tool::Nm.command()?.arg(object)).map_err(say)?;
     for Named { function, .. } in kernels {
-        defines(&symbols, name, function, "void", "int64_t *args")?;
+        // A table may name a function that only its file knows.
+        defines(&symbols, (name, "TtW"), function, "void", "int64_t *args")?;
     }
     let is_there = |part: &&&str| sections_with_bytes(&sections).any(|one| one.starts_with(**part));
     if let Some(section) = OF_VARIABLES.iter().find(is_there) {
@@ -109,7 +110,7 @@ pub(crate) fn object(object: &Path, name: &str, function: &str) -> Result<(), Re
     let sections = tool::run(Tool::Objdump.command()?.arg("-h").arg(object)).map_err(say)?;
     let symbols = tool::run(Tool::Nm.command()?.arg(object)).map_err(say)?;
     let readable = tool::run(Tool::Nm.command()?.args(["-u", "-C"]).arg(object)).map_err(say)?;
-    defines(&symbols, name, function, "int", "Runtime *")?;
+    defines(&symbols, (name, "TW"), function, "int", "Runtime *")?;
     constructs_nothing(&sections, name)?;
     let needs = Needs {
         provided: PROVIDED,
@@ -130,12 +131,12 @@ fn of_kind<'a>(symbols: &'a str, kinds: &'a str) -> impl Iterator<Item = &'a str
 
 fn defines(
     symbols: &str,
-    name: &str,
+    (name, kinds): (&str, &str),
     function: &str,
     returns: &str,
     takes: &str,
 ) -> Result<(), Refused> {
-    if of_kind(symbols, "TW").any(|symbol| symbol == function) {
+    if of_kind(symbols, kinds).any(|symbol| symbol == function) {
         return Ok(());
     }
     let there: Vec<_> = of_kind(symbols, "T").filter(|symbol| !symbol.starts_with("_Z")).collect();

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use object::{FLAGS, whole_object};
 
 pub use check::Named;
-pub use kernels::{Core, KernelSource, compile_kernels, link_kernels};
+pub use kernels::{Core, Interface, KernelSource, compile_kernels, compile_table, link_kernels};
 pub use refused::Refused;
 pub use tool::Tool;
 
@@ -152,6 +152,9 @@ pub fn link(
     }
     Ok(())
 }
+
+/// The array of the kernels that a file has (`pto_kernels.h`).
+pub const TABLE: &str = "pto_kernels";
 
 #[cfg(all(test, feature = "toolchain"))]
 mod tests;

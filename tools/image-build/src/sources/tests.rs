@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-use super::{Core, Image, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels};
+use super::{
+    Core, Image, Interface, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels,
+};
 use crate::toolchain::packages;
 
 fn include() -> PathBuf {
@@ -100,8 +102,13 @@ fn kernels(text: &str, names: &[Named<'_>]) -> Result<Vec<String>, Refused> {
     std::fs::write(&path, text).expect("a file");
     let prelude = include().join("../field/include/pto_field_prelude.h");
     let includes = [include().join("../field/include")];
-    let source = KernelSource { path: &path, core: Core::Vector, names, stem: "kernels_0" };
-    let object = compile_kernels(&source, &prelude, &includes, folder.path())?;
+    let source = KernelSource {
+        path: &path,
+        interface: Interface::Simpler(Core::Vector, &prelude),
+        names,
+        stem: "kernels_0",
+    };
+    let object = compile_kernels(&source, &includes, folder.path())?;
     let listed = Command::new(Tool::Nm.name()).arg("-g").arg(object).output().expect("binutils");
     Ok(String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect())
 }

@@ -39,6 +39,20 @@ pub const CMAKE: Program = Program {
     purpose: "builds the sources for AICores",
     file: "/usr/bin/make",
 };
+/// Says how to compile against a library.
+pub const PKG_CONFIG: Program = Program {
+    name: "pkg-config",
+    packages: "pkg-config",
+    purpose: "finds the library of a release",
+    file: "",
+};
+/// Makes roots of Debian's packages.
+pub const DEBOOTSTRAP: Program = Program {
+    name: "debootstrap",
+    packages: "debootstrap",
+    purpose: "makes an empty root, in which a release is tried",
+    file: "",
+};
 /// Callgrind.
 pub const VALGRIND: Program = Program {
     name: "valgrind",

@@ -184,9 +184,12 @@ fn run_in_shell(line: &str, folder: &Path) -> (Option<i32>, String) {
         .current_dir(folder)
         .env("PATH", path)
         .env_remove("COLUMNS");
-    // What a tutorial in Rust builds is kept. Its crates are those that the workspace has fetched.
+    // What a tutorial in Rust builds is kept. Its crates are those that the workspace has fetched. Images go where those of the other tests are.
     let target = program.ancestors().nth(2).expect("the target folder").join("tutorials");
-    shell.env("CARGO_TARGET_DIR", target).env("CARGO_NET_OFFLINE", "true");
+    if !line.starts_with("pto fw") {
+        shell.env("CARGO_TARGET_DIR", target);
+    }
+    shell.env("CARGO_NET_OFFLINE", "true").env("PTO_HOME", folder.join("home"));
     shell.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
     let output = shell.output().expect("a shell");
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
