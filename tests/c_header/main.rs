@@ -3,6 +3,8 @@
 //! `PTO_BLESS=1 cargo test --workspace --test c_header` writes the file (`cargo xtask generate` does so). It is no test of `pto-c` itself because whoever builds
 //! `pto-c` with its programs, as the race detector does with a compiler's options of its own, has no use for what reads Rust.
 
+mod released;
+
 use std::fmt::Write as _;
 use std::mem::offset_of;
 use std::path::Path;

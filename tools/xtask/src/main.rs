@@ -23,6 +23,7 @@
 //! miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
 //! generate           writes docs/reference/abi.md, the index of decisions, the headers below bindings and docs/reference/acl-functions.md
 //! generate --check   fails when they are stale
+//! release            builds what people install, and uses each of it in an empty root
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface
 //! stand-in           builds libraries that stand in for CANN, with an emulated device, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
@@ -48,6 +49,7 @@ mod mpi;
 mod python;
 mod race;
 mod recipes;
+mod release;
 mod root;
 mod stand_in;
 mod steps;
@@ -89,6 +91,9 @@ usage: cargo xtask <command>
   miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
   generate           writes docs/reference/abi.md, the index of decisions, the headers below bindings and docs/reference/acl-functions.md
   generate --check   fails when they are stale
+  release            builds what people install (tarball, wheel, source package), into target/release-files, checks that the
+                     crates can be published, and uses tarball and wheel in a root of Debian's packages that has no Rust;
+                     with `--of-tests` only the tarball of what the tests have built, used with this machine's compiler
   docs               builds the pages of docs/ as a book, and the documentation of the interface, into
                      target/book; installs mdBook with cargo where it is missing
   stand-in           builds libraries that stand in for CANN, with an emulated device, into
@@ -126,6 +131,8 @@ fn main() -> ExitCode {
         ["seeds", ref request @ ..] => {
             acceptance::own_seeds(&root, &suite::target_folder(&root), request)
         }
+        ["release", "--of-tests"] => steps::run_all(&[suite::release_of_tests(&root)]),
+        ["release"] => release::run(&root, &suite::target_folder(&root)),
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
         ["docs"] => book::build(&root, &suite::target_folder(&root)),
         ["generate", "--check"] => generate::check(&root),

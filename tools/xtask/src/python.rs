@@ -16,8 +16,8 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let home = flash_qemu(root, target)?;
     let mut tests = Command::new(&python);
     tests.env("PTO_HOME", home);
-    // It builds kernels of the field for the emulated machine.
-    tests.env("PTO_COMMAND", target.join("debug/pto"));
+    // The command in the wheel builds kernels of simpler for the emulated machine, and has the libraries of the CANN interface.
+    tests.env("PTO_COMMAND", python.with_file_name("pto"));
     // Two at a time: much of a test is waiting for a compiler or for a process.
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2"]);
     // From elsewhere, so that the installed package is what is imported.
@@ -27,12 +27,10 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
 /// Builds firmware and kernels for the emulated machine, and flashes them to a store for the tests; its folder.
 fn flash_qemu(root: &Path, target: &Path) -> Result<PathBuf, String> {
     install_programs(&[packages::QEMU])?;
+    build_command(root)?;
     let home = target.join("python-home");
     let images = target.join("aarch64-unknown-none/firmware");
     let image = |name: &str| images.join(name).display().to_string();
-    // The tests of the command have built it, with the features of the whole workspace: nothing is compiled here after them.
-    let build = ["test", "--quiet", "--workspace", "--test", "command", "--no-run"];
-    run(cargo(root).args(build))?;
     let pto = |arguments: &[&str]| {
         let mut command = Command::new(target.join("debug/pto"));
         run(command.args(arguments).env("PTO_HOME", &home).current_dir(root))
@@ -41,6 +39,13 @@ fn flash_qemu(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let (firmware, kernels) = (image("pto-fw-qemu.img"), image("pto-kernels-blob.img"));
     pto(&["fw", "flash", &firmware, &kernels])?;
     Ok(home)
+}
+
+/// The command, and the libraries of the CANN interface. The tests of both have built them, with the features of the whole workspace: nothing is compiled
+/// here after them.
+fn build_command(root: &Path) -> Result<(), String> {
+    let tests = ["--test", "command", "--test", "programs"];
+    run(cargo(root).args(["test", "--quiet", "--workspace", "--no-run"]).args(tests))
 }
 
 /// An environment for the wheel.
@@ -158,12 +163,8 @@ impl Environment {
         let wheels = target.join("wheels");
         removed(&wheels)?;
         let python = self.packages(target)?;
-        // Optimised as the tests are: much of it is compiled for them already, and the tests of the package run on it.
-        let mut build = Command::new(&python);
-        build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
-        build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
-        build_once(&mut build);
-        run(build.current_dir(root.join("bindings/python")))?;
+        build_command(root)?;
+        build_wheel(root, &python, &wheels, "dev", &target.join("debug"))?;
         let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
         let wheel = wheel.ok_or("maturin has built no wheel")?.path();
         pip(&python, &["--no-deps", &wheel.to_string_lossy()])?;
@@ -194,6 +195,53 @@ impl Environment {
             venv_with(&["--clear"])
         })
     }
+}
+
+/// A fresh environment with what builds the package; its interpreter.
+pub(crate) fn build_environment(target: &Path) -> Result<PathBuf, String> {
+    install_programs(&[packages::PYTHON, packages::CXX])?;
+    FRESH.packages(target)
+}
+
+/// Builds the wheel into `wheels` as pip does, with the command and the libraries that are in the folder `built` of cargo.
+pub(crate) fn build_wheel(
+    root: &Path,
+    python: &Path,
+    wheels: &Path,
+    profile: &str,
+    built: &Path,
+) -> Result<(), String> {
+    let mut build = pip_wheel(python)?;
+    build.env("PTO_WHEEL_PROFILE", profile).env("PTO_WHEEL_BUILT", built);
+    // Optimised as the tests are: much of it is compiled for them already, and the tests of the package run on it.
+    build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+    build_once(&mut build);
+    run(build.arg(wheels).arg(root).current_dir(root))
+}
+
+/// `pip wheel -w`, with what the environment of this interpreter has.
+pub(crate) fn pip_wheel(python: &Path) -> Result<Command, String> {
+    let mut build = Command::new(python);
+    build.args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w"]);
+    with_programs(&mut build, python)?;
+    Ok(build)
+}
+
+/// Lets a command find the programs of an environment.
+fn with_programs(command: &mut Command, python: &Path) -> Result<(), String> {
+    let own = python.parent().map(Path::to_path_buf);
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&others)));
+    command.env("PATH", path.map_err(|error| format!("PATH: {error}"))?);
+    Ok(())
+}
+
+/// Builds the source package into `files`, as a build front end does.
+pub(crate) fn build_source_package(root: &Path, python: &Path, files: &Path) -> Result<(), String> {
+    let hook = "import sys; sys.path.insert(0, 'bindings/python'); import build_backend; build_backend.build_sdist(sys.argv[1])";
+    let mut build = Command::new(python);
+    with_programs(&mut build, python)?;
+    run(build.args(["-c", hook]).arg(files).current_dir(root))
 }
 
 fn removed(folder: &Path) -> Result<(), String> {

@@ -14,6 +14,7 @@ use crate::mpi;
 use crate::python;
 use crate::race;
 use crate::recipes;
+use crate::release;
 use crate::steps::Step;
 use crate::tools;
 
@@ -99,6 +100,7 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
         followed_recipes(root, recipes::Extent::Example),
         address_sanitizer(root),
         python_package(root),
+        release_of_tests(root),
         mpi_ranks(root, mpi::RequiredMpi::OpenMpi),
         Step::cargo("doc tests", "test --workspace --doc"),
         build_without_std(root),
@@ -161,6 +163,12 @@ pub(crate) fn mpi_ranks(root: &Path, asked: mpi::RequiredMpi) -> Step {
 pub(crate) fn python_package(root: &Path) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
     Step::call("Python package", move || python::test(&root, &target))
+}
+
+/// The tarball that people install, of what the tests have built.
+pub(crate) fn release_of_tests(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call("tarball", move || release::tarball_of_tests(&root, &target))
 }
 
 /// The header that is made from the crate of the C interface, by the test that holds it current.

@@ -55,12 +55,12 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
 /// Firmware and kernels of `qemu`; the default ones are built and flashed where there are none, a firmware that records
 /// if that is needed.
 pub(crate) fn images_of_qemu(tracing: Tracing) -> Result<(Image, Image), Failure> {
-    images_of(FlashDevice::Qemu, |_, _| build::build_default(tracing))
+    images_of(FlashDevice::Qemu, tracing, |_, _| build::build_default(tracing))
 }
 
 /// Firmware and kernels of `a2a3`; the default ones are built and flashed where there are none.
 pub(crate) fn images_of_a2a3() -> Result<(Image, Image), Failure> {
-    images_of(FlashDevice::A2a3, |missing, machine| {
+    images_of(FlashDevice::A2a3, Tracing::Off, |missing, machine| {
         if machine == Machine::X86_64 {
             return build::build_cann(machine);
         }
@@ -75,9 +75,10 @@ pub(crate) fn images_of_a2a3() -> Result<(Image, Image), Failure> {
     })
 }
 
-/// What a device has; what it lacks is taken from what `build` makes for the machine of what it has, and flashed.
+/// What a device has. What it lacks is an image that was installed with this command, or what `build` makes for the machine of what it has, and is flashed.
 fn images_of(
     device: FlashDevice,
+    tracing: Tracing,
     build: impl FnOnce(&[ImageKind], Machine) -> Result<Vec<Built>, Failure>,
 ) -> Result<(Image, Image), Failure> {
     let store = Store::open()?;
@@ -90,21 +91,44 @@ fn images_of(
     let missing: Vec<ImageKind> =
         [ImageKind::Qemu, ImageKind::Cann, ImageKind::Kernels].into_iter().filter(lacks).collect();
     if !missing.is_empty() {
-        build::say(&format!(
-            "{} has no image: building the default one, and flashing it",
-            device.name()
-        ));
         let machine = firmware.as_ref().or(kernels.as_ref());
         // Beside a program for AICores the firmware is that of AICPUs.
         let machine = machine.map(|image| image.machine).filter(|one| *one != Machine::DavC220);
         let machine = machine.unwrap_or_default();
-        let mut made: Vec<Image> =
-            build(&missing, machine)?.into_iter().map(|built| built.image).collect();
-        made.retain(|image| missing.contains(&image.kind));
+        let made = match installed(&missing, machine, tracing) {
+            Some(images) => {
+                build::say(&format!("{} has no image: flashing the installed one", device.name()));
+                images
+            }
+            None => {
+                build::say(&format!(
+                    "{} has no image: building the default one, and flashing it",
+                    device.name()
+                ));
+                let built = build(&missing, machine)?.into_iter().map(|built| built.image);
+                built.filter(|image| missing.contains(&image.kind)).collect()
+            }
+        };
         let generation = store.flash(device, &made.iter().collect::<Vec<_>>())?;
         build::say(&format!("flashed to {} as generation {}", device.name(), generation.number));
     }
     Ok(store.load_both(device)?)
+}
+
+/// Images of these kinds that an installation has beside this command (`share/pto/firmware`); `None`: it lacks one.
+fn installed(kinds: &[ImageKind], machine: Machine, tracing: Tracing) -> Option<Vec<Image>> {
+    let program = std::env::current_exe().ok()?;
+    let folder = program.parent()?.join("../share/pto/firmware");
+    let files = std::fs::read_dir(folder).ok()?.filter_map(Result::ok);
+    let images: Vec<Image> = files.filter_map(|file| Image::read(&file.path()).ok()).collect();
+    let find = |kind: &ImageKind| {
+        // Kernels trace nothing.
+        let traces = |image: &Image| *kind == ImageKind::Kernels || image.tracing == tracing;
+        let mut fitting =
+            images.iter().filter(|image| image.kind == *kind && image.machine == machine);
+        fitting.find(|image| traces(image)).cloned()
+    };
+    kinds.iter().map(find).collect()
 }
 
 fn device_of(target: FlashTarget) -> FlashDevice {
