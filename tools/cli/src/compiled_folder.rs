@@ -85,7 +85,7 @@ fn python(folder: &str, words: &[String]) -> Result<Exit, Failure> {
     import.args(["-c", "import simpler_setup, _task_interface"]).stderr(Stdio::null());
     if !start(&mut import)?.success() {
         return Err(Failure::usage(format!(
-            "{shown} has no package simpler_setup, which compiles and runs such folders; install it (`pip install ./bindings/python`), or name an interpreter that has it with {PYTHON_VARIABLE}"
+            "{shown} has no package simpler_setup, which compiles and runs such folders; install it (`pip install .`), or name an interpreter that has it with {PYTHON_VARIABLE}"
         )));
     }
     let mut command = Process::new(&interpreter);
