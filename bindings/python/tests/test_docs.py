@@ -49,8 +49,9 @@ def test_a_page_that_shows_something_else_is_found():
     assert not is_shown(["one", "..", "four"], printed)
 
 
-def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path):
-    page = (DOCS / "tutorial" / "python.md").read_text()
+@pytest.mark.parametrize("page, commands", [("python.md", 4), ("model.md", 9)])
+def test_the_commands_of_a_tutorial_print_what_it_shows(page, commands, tmp_path):
+    page = (DOCS / "tutorial" / page).read_text()
     command = os.environ.get("PTO_COMMAND")
     assert command, "set PTO_COMMAND to the command pto, as `cargo xtask python` does"
     programs = {"python": sys.executable, "pto": command}
@@ -76,4 +77,4 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path):
                 assert told.returncode == 0, told.stdout
                 assert is_shown(shown, told.stdout.rstrip().split("\n")), f"{line}\n{told.stdout}"
                 count += 1
-    assert count == 4
+    assert count == commands
