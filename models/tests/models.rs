@@ -72,6 +72,16 @@ fn with_int(mut node: NodeProto, name: &str, i: i64) -> NodeProto {
     node
 }
 
+fn with_text(mut node: NodeProto, name: &str, text: &str) -> NodeProto {
+    node.attribute.push(AttributeProto {
+        name: name.to_owned(),
+        r#type: attribute_type::STRING,
+        s: text.as_bytes().to_vec(),
+        ..AttributeProto::default()
+    });
+    node
+}
+
 fn with_graph(mut node: NodeProto, name: &str, graph: GraphProto) -> NodeProto {
     let attribute = AttributeProto {
         name: name.to_owned(),
@@ -542,6 +552,114 @@ fn every_way_to_write_elements_is_read() {
     assert_eq!(typed(12, &|t| t.uint64_data = vec![5, 6]), [5.0, 6.0]);
     assert_eq!(typed(13, &|t| t.uint64_data = vec![7, 8]), [7.0, 8.0]);
     assert_eq!(typed(5, &|t| t.raw_data = Some(vec![0xFF, 0xFF, 2, 0])), [-1.0, 2.0]);
+}
+
+/// A grid that changes nothing reads every pixel as it is; one that is moved by half a pixel reads between them, and what is outside says `padding_mode`.
+#[test]
+fn a_picture_is_read_between_its_pixels() {
+    let size = ints("size", &[1, 1, 2, 3]);
+    let picture = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+    // Half a pixel to the right: a pixel is 2 / 3 wide.
+    let shifted = |padding: &str| {
+        let sample = with_text(node("GridSample", &["x", "grid"], &["y"]), "padding_mode", padding);
+        let nodes = vec![node("AffineGrid", &["theta", "size"], &["grid"]), sample];
+        let mut proto = model_of(graph(
+            nodes,
+            vec![size.clone()],
+            vec![info("x", FLOAT, &["1", "1", "2", "3"]), info("theta", FLOAT, &["1", "2", "3"])],
+            &["y"],
+        ));
+        proto.opset_import[0].version = 20;
+        proto
+    };
+    let right = 1.0 / 3.0;
+    for (padding, offset, wanted) in [
+        ("zeros", 0.0, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
+        ("zeros", right, [1.5, 3.0, 2.0, 12.0, 24.0, 16.0]),
+        ("border", right, [1.5, 3.0, 4.0, 12.0, 24.0, 32.0]),
+        ("reflection", 2.0 * right, [2.0, 4.0, 4.0, 16.0, 32.0, 32.0]),
+    ] {
+        let theta = tensor(&[1, 2, 3], &[1.0, 0.0, offset, 0.0, 1.0, 0.0]);
+        let given = values(&[("x", tensor(&[1, 1, 2, 3], &picture)), ("theta", theta)]);
+        let built = read(&shifted(padding))
+            .build(&Given { values: given.clone(), ..Given::default() })
+            .expect("it builds");
+        near(&on_device(&built, &given).expect("it runs"), &wanted);
+    }
+}
+
+/// The first output of a model whose inputs all decide its shapes: it is known when the model is built.
+fn known(nodes: Vec<NodeProto>, constants: Vec<TensorProto>) -> Tensor {
+    let built = read(&model_of(graph(nodes, constants, Vec::new(), &["y"])))
+        .build(&Given::default())
+        .expect("it builds");
+    let output = built.graph.outputs()[0].1;
+    built.graph.value(output).constant.clone().expect("it is known")
+}
+
+#[test]
+fn boxes_that_overlap_a_better_one_are_left_out() {
+    let boxes = [0.0, 0.0, 1.0, 1.0, 0.0, 0.1, 1.0, 1.1, 0.0, 5.0, 1.0, 6.0];
+    let kept = |limit: f32, most: i64| {
+        let constants = vec![
+            floats("boxes", &[1, 3, 4], &boxes),
+            floats("scores", &[1, 1, 3], &[0.7, 0.9, 0.5]),
+            ints("most", &[most]),
+            floats("limit", &[1], &[limit]),
+        ];
+        let nodes = vec![node("NonMaxSuppression", &["boxes", "scores", "most", "limit"], &["y"])];
+        known(nodes, constants).to_doubles()
+    };
+    // The first two share 0.9 of 1.1.
+    assert_eq!(kept(0.5, 3), [0.0, 0.0, 1.0, 0.0, 0.0, 2.0]);
+    assert_eq!(kept(0.9, 3), [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+    assert_eq!(kept(0.9, 1), [0.0, 0.0, 1.0]);
+    assert_eq!(kept(0.9, 0), [] as [f64; 0]);
+}
+
+/// A plane has the value of its middle as the mean of a cell.
+#[test]
+fn regions_are_read_in_cells() {
+    let plane: Vec<f32> = (0..8).flat_map(|y| (0..8).map(move |x| (10 * y + x) as f32)).collect();
+    let constants = vec![
+        floats("x", &[1, 1, 8, 8], &plane),
+        floats("rois", &[1, 4], &[1.0, 2.0, 5.0, 6.0]),
+        ints("batch", &[0]),
+    ];
+    let mut align = node("RoiAlign", &["x", "rois", "batch"], &["y"]);
+    for (name, value) in [("output_height", 2), ("output_width", 2), ("sampling_ratio", 2)] {
+        align = with_int(align, name, value);
+    }
+    // A cell is 2 x 2 pixels, and pixel 0 lies from -0.5 to 0.5: the first cell's middle is row 2.5, column 1.5.
+    near(&known(vec![align], constants), &[26.5, 28.5, 46.5, 48.5]);
+}
+
+/// A convolution with ones adds four pixels; the first of them is read half a row further down.
+#[test]
+fn a_window_reads_its_points_at_places_of_their_own() {
+    let mut offsets = [0.0; 32];
+    offsets[..4].fill(0.5);
+    let constants = vec![
+        floats("x", &[1, 1, 3, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]),
+        floats("w", &[1, 1, 2, 2], &[1.0; 4]),
+        floats("offset", &[1, 8, 2, 2], &offsets),
+    ];
+    let found = known(vec![node("DeformConv", &["x", "w", "offset"], &["y"])], constants);
+    near(&found, &[9.5, 13.5, 21.5, 25.5]);
+}
+
+#[test]
+fn parts_of_a_signal_are_transformed() {
+    let constants = vec![
+        floats("x", &[1, 6, 1], &[1.0, 1.0, 1.0, 1.0, 0.0, 0.0]),
+        ints("step", &[2]),
+        floats("window", &[4], &[1.0, 2.0, 1.0, 2.0]),
+    ];
+    let nodes = vec![node("STFT", &["x", "step", "window"], &["y"])];
+    let found = known(nodes, constants);
+    assert_eq!(found.shape(), [1, 2, 3, 2]);
+    // 1 2 1 2, and 1 2 0 0.
+    near(&found, &[6.0, 0.0, 0.0, 0.0, -2.0, 0.0, 3.0, 0.0, 1.0, -2.0, -1.0, 0.0]);
 }
 
 /// The page lists the types of nodes: it cannot name one that is not here, or miss one that is.

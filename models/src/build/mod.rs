@@ -17,6 +17,7 @@ mod normalize;
 mod quantize;
 mod recurrent;
 mod reduce;
+mod sampling;
 mod shapes;
 mod signal;
 mod table;

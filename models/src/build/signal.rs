@@ -28,6 +28,51 @@ pub(super) fn window(
     one(b.numbers(dtype, &[size], &values)?)
 }
 
+/// A matrix that makes a spectrum one of the mel scale: for each band a triangle over the lines of the spectrum.
+pub(super) fn mel_weights(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
+    let bands = b.int(c.input(0)?, "input 0 (num_mel_bins)")?;
+    let length = b.int(c.input(1)?, "input 1 (dft_length)")?;
+    let rate = b.int(c.input(2)?, "input 2 (sample_rate)")?;
+    let lowest = b.double(c.input(3)?, "input 3 (lower_edge_hertz)")?;
+    let highest = b.double(c.input(4)?, "input 4 (upper_edge_hertz)")?;
+    let dtype = dtype_of(c.int("output_datatype", 1)?).or_else(stop)?;
+    let (Ok(bands), Ok(length)) = (usize::try_from(bands), usize::try_from(length)) else {
+        return stop(format!("there are {bands} bands of a transform of {length} elements"));
+    };
+    let lines = length / 2 + 1;
+    let is_range = 0.0 <= lowest && lowest <= highest && highest <= rate as f64 / 2.0;
+    if bands == 0 || rate <= 0 || !is_range || bands.saturating_mul(lines) > 1 << 26 {
+        return stop(format!(
+            "{bands} bands from {lowest} to {highest} Hz do not fit a rate of {rate} Hz and a transform of {length} elements"
+        ));
+    }
+    let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
+    let step = (mel(highest) - mel(lowest)) / (bands + 2) as f64;
+    // The line of the spectrum where each band begins.
+    let line = |band: usize| {
+        let hertz = 700.0 * (10_f64.powf((band as f64 * step + mel(lowest)) / 2595.0) - 1.0);
+        ((length as f64 + 1.0) * hertz / rate as f64).floor()
+    };
+    let mut weights = vec![0.0; lines * bands];
+    for band in 0..bands {
+        let [from, middle, to] = [line(band), line(band + 1), line(band + 2)];
+        for at in 0..lines {
+            let place = at as f64;
+            let weight = if place == middle {
+                1.0
+            } else if from <= place && place < middle {
+                (place - from) / (middle - from)
+            } else if middle < place && place < to {
+                (to - place) / (to - middle)
+            } else {
+                0.0
+            };
+            weights[at * bands + band] = weight;
+        }
+    }
+    one(b.numbers(dtype, &[lines, bands], &weights)?)
+}
+
 pub(super) fn swiglu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
     let (x, gate) = (c.input(0)?, c.input(1)?);
     if b.ty(x) != b.ty(gate) {
@@ -49,73 +94,142 @@ pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
         c.int("axis", 1)?
     };
     let axis = b.axis(axis, rank)?;
-    let (is_inverse, is_onesided) = (c.flag("inverse", false)?, c.flag("onesided", false)?);
-    let shape = b.shape(x);
-    let parts = shape[rank - 1];
-    if axis + 1 == rank || !(1..=2).contains(&parts) || !b.dtype(x).is_float() {
-        return stop(
-            "input 0 has to be floats, with one or two numbers in the last dimension, which is not the axis",
-        );
-    }
-    let extent = shape[axis];
-    let usual = if is_inverse && is_onesided { 2 * extent.saturating_sub(1) } else { extent };
+    let transform = Transform {
+        is_inverse: c.flag("inverse", false)?,
+        is_onesided: c.flag("onesided", false)?,
+    };
+    let extent = b.shape(x)[axis];
     let length = match c.optional(1)? {
         Some(length) => {
             let length = b.int(length, "input 1 (dft_length)")?;
             usize::try_from(length).or_else(|_| stop(format!("dft_length is {length}")))?
         }
-        None => usual,
+        None if transform.is_inverse && transform.is_onesided => 2 * extent.saturating_sub(1),
+        None => extent,
     };
-    if length == 0 || length > 1 << 13 {
-        return stop(format!("a transform of {length} elements is not supported; 1 to 8192 are"));
-    }
-    let half = length / 2 + 1;
-    // How many elements are read and given.
-    let read = extent.min(if is_inverse && is_onesided { half } else { length });
-    let given = if is_onesided && !is_inverse { half } else { length };
-    let sign = if is_inverse { 1.0 } else { -1.0 };
-    let scale = if is_inverse { 1.0 / length as f64 } else { 1.0 };
-    let (mut cosines, mut sines) = (Vec::new(), Vec::new());
-    for from in 0..read {
-        for to in 0..given {
-            let angle = sign * 2.0 * PI * ((from * to) % length) as f64 / length as f64;
-            // Of a real result, each element that is not given stands for two.
-            let twice = is_inverse && is_onesided && from > 0 && 2 * from != length;
-            let weight = if twice { 2.0 * scale } else { scale };
-            cosines.push(angle.cos() * weight);
-            sines.push(angle.sin() * weight);
+    one(transform.of(b, x, axis, length)?)
+}
+
+/// A discrete Fourier transform.
+#[derive(Clone, Copy)]
+struct Transform {
+    is_inverse: bool,
+    is_onesided: bool,
+}
+
+impl Transform {
+    /// That of so many elements along an axis. The last dimension has real and imaginary parts, or real ones alone.
+    fn of(self, b: &mut Builder<'_>, x: ValueId, axis: usize, length: usize) -> Step<ValueId> {
+        let Self { is_inverse, is_onesided } = self;
+        let (rank, shape) = (b.rank(x), b.shape(x));
+        let parts = shape[rank - 1];
+        if axis + 1 == rank || !(1..=2).contains(&parts) || !b.dtype(x).is_float() {
+            return stop(
+                "input 0 has to be floats, with one or two numbers in the last dimension, which is not the axis",
+            );
         }
+        if length == 0 || length > 1 << 13 {
+            return stop(format!(
+                "a transform of {length} elements is not supported; 1 to 8192 are"
+            ));
+        }
+        let half = length / 2 + 1;
+        // How many elements are read and given.
+        let read = shape[axis].min(if is_inverse && is_onesided { half } else { length });
+        let given = if is_onesided && !is_inverse { half } else { length };
+        let sign = if is_inverse { 1.0 } else { -1.0 };
+        let scale = if is_inverse { 1.0 / length as f64 } else { 1.0 };
+        let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+        for from in 0..read {
+            for to in 0..given {
+                let angle = sign * 2.0 * PI * ((from * to) % length) as f64 / length as f64;
+                // Of a real result, each element that is not given stands for two.
+                let twice = is_inverse && is_onesided && from > 0 && 2 * from != length;
+                let weight = if twice { 2.0 * scale } else { scale };
+                cosines.push(angle.cos() * weight);
+                sines.push(angle.sin() * weight);
+            }
+        }
+        let dtype = b.dtype(x);
+        let cosines = b.numbers(dtype, &[read, given], &cosines)?;
+        let sines = b.numbers(dtype, &[read, given], &sines)?;
+        // The axis comes last.
+        let mut order: Vec<usize> = (0..rank - 1).filter(|at| *at != axis).collect();
+        order.push(axis);
+        let side = |b: &mut Builder<'_>, at: usize| -> Step<ValueId> {
+            let part = b.part(x, rank - 1, at, at + 1)?;
+            let part = b.add(Operator::Squeeze { axes: Some(vec![rank as i64 - 1]) }, &[part])?;
+            let part = b.part(part, axis, 0, read)?;
+            b.transpose(part, &order)
+        };
+        let real = side(b, 0)?;
+        let mut results = vec![b.matmul(real, cosines)?, b.matmul(real, sines)?];
+        if parts == 2 {
+            let imaginary = side(b, 1)?;
+            let (a, d) = (b.matmul(imaginary, sines)?, b.matmul(imaginary, cosines)?);
+            results = vec![b.difference(results[0], a)?, b.sum(results[1], d)?];
+        }
+        if is_inverse && is_onesided {
+            results.truncate(1);
+        }
+        let mut back: Vec<usize> = (0..rank - 2).collect();
+        back.insert(axis, rank - 2);
+        let mut columns = Vec::new();
+        for result in results {
+            let moved = b.transpose(result, &back)?;
+            columns.push(b.add(Operator::Unsqueeze { axes: vec![rank as i64 - 1] }, &[moved])?);
+        }
+        b.concat(&columns, rank - 1)
     }
-    let dtype = b.dtype(x);
-    let (cosines, sines) =
-        (b.numbers(dtype, &[read, given], &cosines)?, b.numbers(dtype, &[read, given], &sines)?);
-    // The axis comes last.
-    let mut order: Vec<usize> = (0..rank - 1).filter(|at| *at != axis).collect();
-    order.push(axis);
-    let side = |b: &mut Builder<'_>, at: usize| -> Step<ValueId> {
-        let part = b.part(x, rank - 1, at, at + 1)?;
-        let part = b.add(Operator::Squeeze { axes: Some(vec![rank as i64 - 1]) }, &[part])?;
-        let part = b.part(part, axis, 0, read)?;
-        b.transpose(part, &order)
+}
+
+/// Transforms of parts of a signal, each multiplied by a window.
+pub(super) fn stft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {
+    let x = c.input(0)?;
+    let step = b.int(c.input(1)?, "input 1 (frame_step)")?;
+    let window = c.optional(2)?;
+    let is_onesided = c.flag("onesided", true)?;
+    let shape = match b.shape(x)[..] {
+        [batch, extent] => [batch, extent, 1],
+        [batch, extent, parts] => [batch, extent, parts],
+        _ => return stop("input 0 has to have 2 or 3 dimensions"),
     };
-    let real = side(b, 0)?;
-    let mut results = vec![b.matmul(real, cosines)?, b.matmul(real, sines)?];
-    if parts == 2 {
-        let imaginary = side(b, 1)?;
-        let (a, d) = (b.matmul(imaginary, sines)?, b.matmul(imaginary, cosines)?);
-        results = vec![b.difference(results[0], a)?, b.sum(results[1], d)?];
+    let [_, extent, parts] = shape;
+    let x = b.reshape(x, &shape)?;
+    let length = match (c.optional(3)?, window) {
+        (Some(length), _) => b.int(length, "input 3 (frame_length)")?,
+        (None, Some(window)) => b.ty(window).elements() as i64,
+        (None, None) => return stop("neither a window nor a frame length is given"),
+    };
+    let (Ok(step), Ok(length)) = (usize::try_from(step), usize::try_from(length)) else {
+        return stop(format!("frame_step is {step}, and frame_length {length}; give 1 or more"));
+    };
+    if step == 0 || length == 0 || length > extent || (parts == 2 && is_onesided) {
+        return stop(format!(
+            "frames of {length} elements at a distance of {step} do not fit a signal of {extent} elements, or complex numbers have one side"
+        ));
     }
-    if is_inverse && is_onesided {
-        results.truncate(1);
+    let frames = (extent - length) / step + 1;
+    if frames.saturating_mul(length) > 1 << 26 {
+        return stop(format!("{frames} frames of {length} elements are too large"));
     }
-    let mut back: Vec<usize> = (0..rank - 2).collect();
-    back.insert(axis, rank - 2);
-    let mut columns = Vec::new();
-    for result in results {
-        let moved = b.transpose(result, &back)?;
-        columns.push(b.add(Operator::Unsqueeze { axes: vec![rank as i64 - 1] }, &[moved])?);
+    let places: Vec<f64> = (0..frames)
+        .flat_map(|frame| (0..length).map(move |at| (frame * step + at) as f64))
+        .collect();
+    let places = b.numbers(DType::I64, &[frames, length], &places)?;
+    let mut parts = b.add(Operator::Gather { axis: 1 }, &[x, places])?;
+    if let Some(window) = window {
+        if b.shape(window) != [length] {
+            return stop(format!(
+                "the window has the extents {:?}, and a frame {length} elements",
+                b.shape(window)
+            ));
+        }
+        let window = b.reshape(window, &[length, 1])?;
+        let window = b.cast(window, b.dtype(parts))?;
+        parts = b.product(parts, window)?;
     }
-    one(b.concat(&columns, rank - 1)?)
+    one(Transform { is_inverse: false, is_onesided }.of(b, parts, 2, length)?)
 }
 
 pub(super) fn causal_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>> {

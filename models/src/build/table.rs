@@ -5,8 +5,8 @@ use pto_operators::{Binary, Nary, Operator, Pooling, Reduction, Unary};
 use super::builder::Translator;
 use super::recurrent::Kind;
 use super::{
-    attention, control, elementwise, normalize, quantize, recurrent, reduce, shapes, signal,
-    windows,
+    attention, control, elementwise, normalize, quantize, recurrent, reduce, sampling, shapes,
+    signal, windows,
 };
 
 /// What translates nodes of this type; `None`: nothing does.
@@ -26,6 +26,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("Acos", |b, c| elementwise::unary(b, c, Unary::Acos)),
     ("Acosh", |b, c| elementwise::unary(b, c, Unary::Acosh)),
     ("Add", |b, c| elementwise::binary(b, c, Binary::Add)),
+    ("AffineGrid", sampling::affine_grid),
     ("And", |b, c| elementwise::binary(b, c, Binary::And)),
     ("ArgMax", |b, c| reduce::arg_reduce(b, c, true)),
     ("ArgMin", |b, c| reduce::arg_reduce(b, c, false)),
@@ -67,6 +68,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("CumProd", |b, c| reduce::cumulative(b, c, true)),
     ("CumSum", |b, c| reduce::cumulative(b, c, false)),
     ("DFT", signal::dft),
+    ("DeformConv", sampling::deform_conv),
     ("DepthToSpace", shapes::depth_to_space),
     ("DequantizeLinear", quantize::dequantize),
     ("Det", elementwise::determinant),
@@ -95,6 +97,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("GlobalMaxPool", |b, c| windows::global_pool(b, c, Pooling::Max { column_major: false })),
     ("Greater", |b, c| elementwise::binary(b, c, Binary::Greater)),
     ("GreaterOrEqual", |b, c| elementwise::binary(b, c, Binary::GreaterOrEqual)),
+    ("GridSample", sampling::grid_sample),
     ("GroupNormalization", normalize::group),
     ("HammingWindow", |b, c| signal::window(b, c, |x| 25.0 / 46.0 - 21.0 / 46.0 * x.cos())),
     ("HannWindow", |b, c| signal::window(b, c, |x| 0.5 - 0.5 * x.cos())),
@@ -125,12 +128,14 @@ const TABLE: &[(&str, Translator)] = &[
     ("MaxUnpool", signal::max_unpool),
     ("Mean", |b, c| elementwise::nary(b, c, Nary::Mean)),
     ("MeanVarianceNormalization", elementwise::mean_variance),
+    ("MelWeightMatrix", signal::mel_weights),
     ("Min", |b, c| elementwise::nary(b, c, Nary::Min)),
     ("Mish", |b, c| elementwise::unary(b, c, Unary::Mish)),
     ("Mod", elementwise::modulo),
     ("Mul", |b, c| elementwise::binary(b, c, Binary::Mul)),
     ("Neg", |b, c| elementwise::unary(b, c, Unary::Neg)),
     ("NegativeLogLikelihoodLoss", elementwise::nll_loss),
+    ("NonMaxSuppression", sampling::non_max_suppression),
     ("NonZero", shapes::non_zero),
     ("Not", |b, c| elementwise::unary(b, c, Unary::Not)),
     ("OneHot", reduce::one_hot),
@@ -166,8 +171,10 @@ const TABLE: &[(&str, Translator)] = &[
     ("Reshape", shapes::reshape),
     ("Resize", windows::resize),
     ("ReverseSequence", shapes::reverse_sequence),
+    ("RoiAlign", sampling::roi_align),
     ("RotaryEmbedding", attention::rotary),
     ("Round", |b, c| elementwise::unary(b, c, Unary::Round)),
+    ("STFT", signal::stft),
     ("Scan", control::scan),
     ("Scatter", shapes::scatter_elements),
     ("ScatterElements", shapes::scatter_elements),
