@@ -21,6 +21,9 @@ enum Outside {
     Reflection,
 }
 
+/// Points that are read in a direction: for each its index, and its share.
+type Points = Vec<(ValueId, ValueId)>;
+
 /// A direction of a picture.
 struct Direction {
     extent: usize,
@@ -69,13 +72,13 @@ impl Direction {
         }
     }
 
-    /// The points that are read at `x`: for each its index, and its share.
+    /// The points that are read at `x`.
     fn points(
         &self,
         b: &mut Builder<'_>,
         x: ValueId,
         (mode, outside): (Mode, Outside),
-    ) -> Step<Vec<(ValueId, ValueId)>> {
+    ) -> Step<Points> {
         let x = if mode == Mode::Nearest { b.unary(Unary::Round, x)? } else { x };
         let x = self.inside(b, x, outside)?;
         let from = b.unary(Unary::Floor, x)?;
@@ -166,7 +169,7 @@ pub(super) fn grid_sample(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeVal
     }
     let grid = b.cast(grid, DType::F64)?;
     let grid = b.reshape(grid, &[batch, 1, count, dims])?;
-    let mut reads: Vec<Vec<(ValueId, ValueId)>> = Vec::new();
+    let mut reads = Vec::new();
     for (at, extent) in shape[2..].iter().enumerate() {
         // The last number of a point is that of the first dimension.
         let component = dims - 1 - at;
@@ -194,7 +197,7 @@ pub(super) fn grid_sample(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeVal
 fn interpolated(
     b: &mut Builder<'_>,
     pixels: ValueId,
-    (reads, extents): (&[Vec<(ValueId, ValueId)>], &[usize]),
+    (reads, extents): (&[Points], &[usize]),
     result: &[usize],
 ) -> Step<ValueId> {
     let axis = result.len() as i64 - 1;
