@@ -212,6 +212,17 @@ impl<'c> CallGraph<'c> {
                     ),
                 ));
             }
+            let made = self.element(*value);
+            if made.is_complex() && !tensor.element.is_complex() {
+                return Err(Rejection::invalid(
+                    tensor.name,
+                    format!(
+                        "is {}, and the result {}; give an output of that type",
+                        tensor.element.name(),
+                        made.name()
+                    ),
+                ));
+            }
             let value = self.cast(*value, tensor.element);
             // A tensor that is an output as it is has no step yet.
             let is_made = self.steps.iter().any(|step| step.outputs.contains(&value.0));

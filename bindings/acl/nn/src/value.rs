@@ -318,6 +318,7 @@ pub(crate) fn takes_complex(operator: &Operator) -> bool {
                     | Unary::Sign
                     | Unary::Sqrt
                     | Unary::Reciprocal
+                    | Unary::Round
                     | Unary::Square
                     | Unary::Exp
                     | Unary::Log
@@ -414,6 +415,7 @@ fn complex(operator: &Operator, inputs: &[&Value]) -> Result<Value, String> {
             },
             Unary::Sqrt => square_root,
             Unary::Reciprocal => |z| divide([1.0, 0.0], z),
+            Unary::Round => |z| z.map(f64::round_ties_even),
             Unary::Square => |z| multiply(z, z),
             Unary::Exp => exponential,
             Unary::Log => logarithm,

@@ -239,6 +239,7 @@ int main(int count, char **words) {
     REFUSED(161002, "do not broadcast", Add, a, tall, one, out);
     REFUSED(161002, "attribute axes: is 5", ReduceSum, a, (axis = 5, aclCreateIntArray(&axis, 1)), false, ACL_FLOAT, sums);
     REFUSED(161002, "data type 13", Cast, a, ACL_STRING, whole);
+    REFUSED(161002, "out is f32, and the result complex64", Exp, matrix((void *)values, ACL_COMPLEX64, 2, 3), out);
     aclTensor *gone = vector(a_memory, ACL_FLOAT, 6);
     EXPECT(aclDestroyTensor(gone) == 0 && aclDestroyTensor(gone) == 161002);
     REFUSED(161002, "was destroyed", Exp, gone, out);

@@ -369,7 +369,7 @@ pub(crate) fn round_decimals(call: &OperatorCall) -> Checked<CompiledCall> {
         let y = graph.unary(Unary::Round, x)?;
         return graph.finish(&[(y, out)]);
     }
-    let wide = if element.is_float() { element } else { F64 };
+    let wide = if element.category() < 2 { F64 } else { element };
     let x = graph.cast(x, wide);
     let power = 10_f64.powi(i32::try_from(decimals.abs()).unwrap_or(i32::MAX).min(400));
     let power = graph.number(power, wide);

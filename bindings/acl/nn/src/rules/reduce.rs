@@ -45,9 +45,12 @@ fn reduced(
     Ok(result)
 }
 
-/// What sums of a type are made in: `bool` becomes `i64`.
-fn summed(element: ElementType) -> ElementType {
-    if element == BOOL { I64 } else { element }
+/// What sums and products of a type are made in: `bool` becomes `i64`, and the output's type is taken where it is the same with more bits, so that nothing is
+/// lost before the end.
+fn summed(element: ElementType, out: ElementType) -> ElementType {
+    let element = if element == BOOL { I64 } else { element };
+    let is_wider = out.category() == element.category() && out.bytes() > element.bytes();
+    if is_wider { out } else { element }
 }
 
 /// (self, axes, keep dimensions, type): a sum, or a mean.
@@ -68,7 +71,11 @@ pub(crate) fn sum(
     // A mean of integers is one of floats.
     let wanted = match reduction {
         Reduction::Mean if element.category() < 2 => F64,
-        _ => summed(if element.category() >= x.element.category() { element } else { x.element }),
+        _ => {
+            let least =
+                if element.category() >= x.element.category() { element } else { x.element };
+            summed(least, out.element)
+        }
     };
     let value = graph.cast(value, wanted);
     let result = reduced(&mut graph, reduction, value, call.optional_integers(1), call.flag(2))?;
@@ -101,7 +108,7 @@ pub(crate) fn product(call: &OperatorCall) -> Checked<CompiledCall> {
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
-    let value = graph.cast(value, summed(call.element(3)?));
+    let value = graph.cast(value, summed(call.element(3)?, out.element));
     let result =
         reduced(&mut graph, Reduction::Prod, value, Some(&[call.integer(1)]), call.flag(2))?;
     graph.finish(&[(result, out)])
@@ -231,7 +238,7 @@ pub(crate) fn scan(call: &OperatorCall, is_product: bool) -> Checked<CompiledCal
     let (x, out) = (call.tensor(0)?, call.out(0)?);
     #[expect(clippy::cast_possible_truncation, reason = "a small whole number")]
     let axis = if is_product { call.scalar(1)?.parts()[0] as i64 } else { call.integer(1) };
-    let element = summed(call.element(2)?);
+    let element = summed(call.element(2)?, out.element);
     let mut graph = CallGraph::new(call);
     let value = graph.tensor(x);
     let value = graph.cast(value, element);
