@@ -191,10 +191,17 @@ pub(super) fn bit_cast(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<NodeValue>
     let to = dtype_of(c.required_int("to")?).or_else(stop)?;
     let x = c.input(0)?;
     let Some(tensor) = b.tensor(x).cloned() else {
-        if b.dtype(x) == to {
-            return one(x);
+        let from = b.dtype(x);
+        if from.bytes() != to.bytes() {
+            return stop(format!("{from} and {to} do not have the same number of bits"));
         }
-        return stop("the bits of a tensor that is not constant cannot be taken as another type");
+        // Integers wrap, so that a cast between those of one size keeps the bits.
+        if to.is_integer() && !from.is_float() || from == to {
+            return one(b.cast(x, to)?);
+        }
+        return stop(format!(
+            "the bits of a tensor of {from} that is not constant cannot be taken as {to}"
+        ));
     };
     if tensor.dtype().bytes() != to.bytes() {
         return stop(format!("{} and {to} do not have the same number of bits", tensor.dtype()));
