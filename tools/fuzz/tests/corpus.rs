@@ -1,4 +1,4 @@
-//! The short run: every input of the corpus, and a fixed number of mutations of it, the same ones in every run.
+//! The short run: every input of the corpus, and a fixed number of mutations of it, the same ones in every run. `PTO_FUZZ_MUTATIONS` sets another number.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -25,8 +25,10 @@ fn short_run(name: &str) {
     for seed in &seeds {
         feed(target, &seed.bytes, &seed.name);
     }
+    let wanted = std::env::var("PTO_FUZZ_MUTATIONS").ok();
+    let mutations = wanted.map_or(target.mutations, |count| count.parse().expect("a number"));
     let mut mutator = Mutator::new(1);
-    for round in 0..target.mutations {
+    for round in 0..mutations {
         let (seed, other) =
             (&seeds[mutator.below(seeds.len())], &seeds[mutator.below(seeds.len())]);
         let input = mutator.mutate(&seed.bytes, &other.bytes);
