@@ -96,7 +96,7 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
     steps.extend([
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
-            .with("PTO_SOAK_SEEDS", "50000"),
+            .with("PTO_SOAK_SEEDS", "25000"),
         followed_recipes(root, recipes::Extent::Example),
         address_sanitizer(root),
         python_package(root),
