@@ -19,7 +19,7 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     // The command in the wheel builds kernels of simpler for the emulated machine, and has the libraries of the CANN interface.
     tests.env("PTO_COMMAND", python.with_file_name("pto"));
     // Two at a time: much of a test is waiting for a compiler or for a process.
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2"]);
+    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--durations=12"]);
     // From elsewhere, so that the installed package is what is imported.
     run(tests.arg(root.join("bindings/python/tests")).current_dir(target))
 }
