@@ -49,7 +49,7 @@ def test_a_page_that_shows_something_else_is_found():
     assert not is_shown(["one", "..", "four"], printed)
 
 
-@pytest.mark.parametrize("page, commands", [("python.md", 4), ("model.md", 9)])
+@pytest.mark.parametrize("page, commands", [("python.md", 5), ("model.md", 9)])
 def test_the_commands_of_a_tutorial_print_what_it_shows(page, commands, tmp_path):
     page = (DOCS / "tutorial" / page).read_text()
     command = os.environ.get("PTO_COMMAND")
