@@ -10,6 +10,7 @@ use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::trace::TraceOwner;
 use serde::{Deserialize, Serialize};
 
+use crate::timeline::counters::{Counter, counters};
 use crate::timeline::model::{
     BlockPart, CoreRun, Edge, EndFault, Moments, RingCounts, RowNames, Task, Trace,
 };
@@ -443,11 +444,13 @@ pub fn write(trace: &Trace, to: &mut impl Write) -> io::Result<()> {
     events.names(trace)?;
     events.tasks(trace)?;
     events.flows(trace)?;
+    events.counters(trace)?;
     to.write_all(b"\n]}\n")
 }
 
-/// Process ids of the viewer's groups: the instances, then a group for each core kind.
+/// Process ids of the viewer's groups: the instances, then a group for each core kind, then the counters.
 const AICPU_GROUP: usize = 0;
+const COUNTER_GROUP: usize = 1 + CoreKind::ALL.len();
 
 fn group_of(kind: CoreKind) -> usize {
     1 + kind.index()
@@ -505,7 +508,8 @@ impl<W: Write> Events<'_, W> {
             Some(_) => trace.kind_name(*kind),
             None => kind.name().to_uppercase(),
         });
-        for (pid, name) in groups.chain(kinds).enumerate() {
+        let counters = ["counters".to_owned()];
+        for (pid, name) in groups.chain(kinds).chain(counters).enumerate() {
             let name = serde_json::Value::from(name);
             self.event(format_args!(
                 r#""ph":"M","pid":{pid},"name":"process_name","args":{{"name":{name}}}"#
@@ -565,6 +569,19 @@ impl<W: Write> Events<'_, W> {
         self.event(format_args!(
             r#""ph":"i","s":"t","pid":{AICPU_GROUP},"tid":{tid},"ts":{ts},"name":"{what} {slot}""#
         ))
+    }
+
+    /// What `pto view` draws above the lanes.
+    fn counters(&mut self, trace: &Trace) -> io::Result<()> {
+        for Counter { name, unit, steps } in counters(trace) {
+            for (at, value) in steps {
+                let ts = Micros(at);
+                self.event(format_args!(
+                    r#""ph":"C","pid":{COUNTER_GROUP},"ts":{ts},"name":"{name}","args":{{"{unit}":{value}}}"#
+                ))?;
+            }
+        }
+        Ok(())
     }
 
     /// An arrow from the end of each producer to the start of its consumer, or into a consumer that began before that end: a wait of a stream.

@@ -12,8 +12,9 @@ use crate::timeline::text::percent;
 
 const FRAME: &str = include_str!("view/timeline/page.html");
 /// In the order in which they run.
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("view/timeline/run.js"),
+    include_str!("view/timeline/groups.js"),
     include_str!("view/timeline/waiting.js"),
     include_str!("view/timeline/counters.js"),
     include_str!("view/timeline/totals.js"),

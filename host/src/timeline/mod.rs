@@ -5,6 +5,7 @@
 //!  (the host)  collect.rs    model.rs   file.rs                                            file.rs
 //! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
 //! Analysis --Bottleneck::of--> what bounds the run, and what to change                      bound.rs
+//! Trace --counters--> ready tasks, busy cores, tasks ahead, for viewers                    counters.rs
 //! two Analysis --Comparison::of--> what differs                                        compare.rs
 //! a Trace of each rank of a group --ranks::merge--> one Trace                              ranks.rs
 //! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
@@ -18,6 +19,7 @@ pub mod analysis;
 mod bound;
 mod collect;
 pub mod compare;
+mod counters;
 pub mod file;
 pub mod gantt;
 pub mod graph;

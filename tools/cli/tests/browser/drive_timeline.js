@@ -29,21 +29,28 @@ window.driver.run(async (result, { Hand, text, key, type, press, cells, shown, l
   result.clicked_moment = text("moment-title") + text("moment");
   result.moments = Object.fromEntries([5, 15, 70, 125, 140].map(at => [at, page.idle(0, at)]));
   result.counters = Object.fromEntries(panel.counters.map(counter => [counter.name, [5, 15, 70, 125, 140, 205].map(at => counter.at(at))]));
+  // Where each counter changes, and its values.
+  result.steps = Object.fromEntries(panel.counters.map(({ name, times, values }) => [
+    name, times.map((at, i) => [at, values[i]]).filter(([, value], i) => value !== (values[i - 1] ?? 0)),
+  ]));
   const green = (r, g, b) => r < 60 && g > 110 && b < 90;
   result.green = count(green);
   toggle("counters");
   result.green_without_counters = count(green);
   toggle("counters");
 
-  // Without idle lanes, the others stand below each other, and a lane is still found where it is drawn.
-  toggle("idle");
-  paint();
+  // Idle lanes are one line below the others, until a click on it; the key opens it again. A lane is found where it is drawn.
+  const lines = () => { paint(); return panel.lines.map(line => panel.called(line)); };
+  const last = () => hand.click(panel.left + 40, panel.yOf(panel.lines.length - 1) + 4);
+  result.lines = [lines()];
+  last();
+  result.lines.push(lines());
+  key("i");
+  result.lines.push(lines());
   const used = run.lanes.map((lane, at) => [lane, at]).filter(([lane]) => run.isUsed(lane));
   result.used = used.map(([lane]) => lane.name);
   result.rows = used.map(([, at]) => (panel.y(at) - panel.head + panel.top) / panel.laneHeight);
   result.found = used.map(([, at]) => run.lanes[panel.laneAt(panel.y(at) + 3)].name);
-  toggle("idle");
-  paint();
 
   // At the right edge, at the top and at the bottom of the lanes: where all of them can be seen, and where they cannot.
   const edge = bottom => [2, bottom].map(y => hand.pixel(panel.width - 3, panel.head + y).reduce((a, b) => a + b));
@@ -52,7 +59,7 @@ window.driver.run(async (result, { Hand, text, key, type, press, cells, shown, l
   [panel.height, panel.laneHeight] = [panel.head + 40, 22];
   panel.paint();
   result.edge_with_bar = edge(38);
-  panel.resize();
+  page.resize();
 
   // A range: with the axis, and with Shift on the lanes.
   // In 210ths of the run: the traces made by hand have so many nanoseconds.

@@ -10,6 +10,7 @@ use crate::page::{Pages, pto, result, text, texts};
 use crate::traces::{BY_HAND, LONG, WITH_PARTS};
 
 const DRIVER: &str = include_str!("drive_timeline.js");
+const FOLDS: &str = include_str!("drive_folds.js");
 const AXIS: &str = include_str!("drive_axis.js");
 
 fn driven(content: &str) -> Value {
@@ -154,9 +155,9 @@ fn the_axis_can_be_read_when_zoomed() {
     assert_eq!(result["cleared"], "from 12.345 ms");
 }
 
-/// Cube cores run nothing here, and can be left out.
+/// Cube cores run nothing here: they are one line, which can be opened.
 #[test]
-fn idle_lanes_can_be_left_out() {
+fn idle_lanes_are_one_line() {
     let pages = Pages::new();
     let trace = pages.path("run.json");
     let cores = ["--aic", "6", "--aiv", "2", "--aicpu", "2"];
@@ -166,6 +167,79 @@ fn idle_lanes_can_be_left_out() {
     assert_eq!(result["used"], json!(["aicpu 0", "aicpu 1", "aiv 0", "aiv 1"]));
     assert_eq!(result["rows"], json!([0, 1, 2, 3]));
     assert_eq!(result["found"], result["used"]);
+    let used = ["aicpu 0", "aicpu 1", "aiv 0", "aiv 1"];
+    let idle: Vec<_> = (0..6).map(|core| format!("aic {core}")).collect();
+    let folded = json!([&used[..], &["\u{25b8} 6 idle lanes"]].concat());
+    let idle: Vec<_> = idle.iter().map(String::as_str).collect();
+    let open = json!([&used[..], &["\u{25be} 6 idle lanes"], &idle[..]].concat());
+    assert_eq!(result["lines"], json!([folded, open, folded]));
+}
+
+/// 14 ranks with 26 lanes each, of which the first two have a task: a task on each of two lanes of a rank.
+fn ranks() -> String {
+    let lanes = |rank: u64| {
+        let kinds = [("aic", 8), ("aiv", 18)];
+        kinds.map(|(kind, count)| (0..count).map(move |core| format!("rank {rank} {kind} {core}")))
+    };
+    let rows: Vec<String> = (0..14).flat_map(|rank| lanes(rank).into_iter().flatten()).collect();
+    let kinds: Vec<_> =
+        rows.iter().map(|row| if row.contains("aic") { "aic" } else { "aiv" }).collect();
+    let task = |rank: u64, lane: u64| {
+        let [at, core] = [1_000 * (rank + 1), 26 * rank + lane];
+        json!([1, 1, core, -1, at, at, at, at + 10, at + 20, at + 900, at + 910])
+    };
+    let tasks: Vec<_> = (0..14).flat_map(|rank| [task(rank, 0), task(rank, 8)]).collect();
+    let columns = r#"["func_id", "kind", "core", "scheduler", "added", "published", "ready", "dispatched", "started", "finished", "completed"]"#;
+    let columns: Value = serde_json::from_str(columns).expect("JSON");
+    json!({ "pto": {
+        "schema": "pto-timeline", "version": 3, "run": {}, "end_ns": 20_000, "instances": 0,
+        "cores": kinds, "kernels": { "1": "add" }, "lanes": [], "task_columns": columns,
+        "tasks": tasks, "part_columns": ["task", "block", "lane", "run"], "parts": [],
+        "edges": [], "names": { "kinds": ["cube cores", "vector cores"], "rows": rows },
+    } })
+    .to_string()
+}
+
+/// The lines of the ranks, with the lanes of those that are not folded.
+fn lines(is_folded: impl Fn(usize) -> bool) -> Value {
+    let of_rank = |rank| match is_folded(rank) {
+        true => vec![format!("\u{25b8} rank {rank}: 26 lanes")],
+        false => {
+            let heading = format!("\u{25be} rank {rank}");
+            let lines = [&heading, "aic 0", "aiv 0", "\u{25b8} 24 idle lanes"];
+            lines.map(str::to_owned).to_vec()
+        }
+    };
+    (0..14).flat_map(of_rank).collect::<Vec<_>>().into()
+}
+
+#[test]
+fn ranks_fold_and_many_lanes_scroll() {
+    let pages = Pages::new();
+    let page = pages.driven(&["view", &pages.file("ranks.json", &ranks())], FOLDS);
+    let result = result(&page, &BrowserWindow::default());
+    assert_eq!(result["lines"], lines(|_| false));
+    assert_eq!(result["idle"], 14 * (1 + 26 + 1), "a line for each lane, and two more a rank");
+    let fixed = texts(&result["fixed"][0]);
+    let heads = ["time", "ready", "busy", "ahead"];
+    assert!(heads.iter().all(|text| fixed.contains(text)) && fixed.len() > 6, "{fixed:?}");
+    assert_eq!(result["fixed"][0], result["fixed"][1], "the axis and the counters stay");
+    let tops = |name: &str| result["tops"][name].as_f64().unwrap_or(-1.0);
+    let [down, wheeled, dragged] = ["down", "wheel_on_names", "dragged"].map(tops);
+    assert!(down > 0.0 && wheeled > 0.0 && (0.49..0.51).contains(&dragged), "{result:#}");
+    let at_an_end = ["up", "page_up", "home", "end", "pressed"].map(tops);
+    assert_eq!(at_an_end, [0.0, 0.0, 0.0, 1.0, 1.0]);
+    assert_eq!((result["page"].as_f64(), &result["last"]), (Some(0.9), &json!("aiv 17")));
+    assert_eq!((tops("wheel_on_times"), &result["zoomed"]), (wheeled, &json!(true)));
+    assert_eq!(result["one"], lines(|rank| rank == 1));
+    assert_eq!(result["hidden"], json!([true, -1]));
+    assert_eq!((&result["all"], &result["bars"]), (&lines(|_| true), &json!(true)));
+    assert_eq!(result["scrolls"], false);
+    let folded: Vec<_> = (0..14).map(|rank| format!("0.{rank}")).collect();
+    assert!(text(&result["address"]).contains(&format!("folded={}", folded.join(","))));
+    assert_eq!((&result["found"], &result["seen"]), (&lines(|rank| rank != 1), &json!(true)));
+    assert_eq!(json!([result["folded"], result["unfolded"]]), json!([14, 56]));
+    assert_eq!(result["restored"], 14 + 12 * 3 + 24, "two ranks, and the idle lanes of another");
 }
 
 #[test]
@@ -178,6 +252,7 @@ fn a_page_of_a_real_run_is_painted() {
     assert_eq!(result["lanes"].as_array().map(Vec::len), Some(4 + 18));
     assert!(result["coloured"].as_u64() > Some(2000), "{result:#}");
     the_table_is_that_of_the_analysis(&result, &pto(&["analyze", &trace, "--json"]));
+    the_counters_are_those_of_viewers(&result, &fs::read(&trace).expect("a file"));
     let picture = pages.path("page.png");
     chromium::screenshot(&page, picture.as_ref());
     assert!(fs::metadata(&picture).expect("a picture").len() > 20_000);
@@ -185,6 +260,23 @@ fn a_page_of_a_real_run_is_painted() {
     pto(&["view", &trace, "--svg", "-o", &svg]);
     chromium::screenshot(svg.as_ref(), picture.as_ref());
     assert!(fs::metadata(&picture).expect("a picture").len() > 10_000);
+}
+
+fn the_counters_are_those_of_viewers(result: &Value, file: &[u8]) {
+    let file: Value = serde_json::from_slice(file).expect("it is JSON");
+    let events = file["traceEvents"].as_array().expect("a list");
+    for (name, unit) in [("ready", "tasks"), ("busy", "cores"), ("ahead", "tasks")] {
+        let all = events.iter().filter(|event| event["ph"] == "C" && event["name"] == name);
+        let step = |event: &Value| {
+            let us = event["ts"].as_f64().expect("a time");
+            ((us * 1e3).round(), event["args"][unit].as_u64().expect("a value"))
+        };
+        let steps: Vec<(f64, u64)> = all.map(step).collect();
+        assert!(steps.len() > 20, "{name}: {}", steps.len());
+        let shown = serde_json::from_value(result["steps"][name].clone());
+        let shown: Vec<(f64, u64)> = shown.expect("pairs of a time and a value");
+        assert_eq!(shown, steps, "{name}");
+    }
 }
 
 fn the_table_is_that_of_the_analysis(result: &Value, analysis: &str) {

@@ -28,23 +28,31 @@ class Counter {
   at(time) { return this.values[this.stepAt(time)] ?? 0; }
 }
 
+// One more from a time on, to another one or to the end of the run.
+function between(list, from, to) {
+  if (from < 0) return;
+  list.push([from, 1]);
+  if (to >= 0) list.push([Math.max(to, from), -1]);
+}
+
+// How many of some lanes run a kernel.
+function busyCounter(run, lanes) {
+  const busy = [], cores = lanes.map(lane => run.lanes[lane]).filter(lane => lane.tasks);
+  for (const lane of cores) for (const slot of lane.tasks) between(busy, run.startOf(slot), run.endOf(slot));
+  return new Counter("busy", `cores that run a kernel, of ${cores.length}`, busy);
+}
+
 // The counters of a run.
 function countersOf(run) {
-  const ready = [], busy = [], ahead = [];
-  const between = (list, from, to) => {
-    if (from < 0) return;
-    list.push([from, 1]);
-    if (to >= 0) list.push([Math.max(to, from), -1]);
-  };
+  const ready = [], ahead = [];
   run.data.tasks.forEach((row, slot) => {
     const skippedAt = run.skipped.has(slot) ? row[COMPLETED] : -1;
     between(ready, row[READY], row[DISPATCHED] >= 0 ? row[DISPATCHED] : skippedAt);
     between(ahead, row[ADDED], row[STARTED] >= 0 ? row[STARTED] : skippedAt);
   });
-  run.rows.forEach((row, slot) => { if (run.ran(slot)) between(busy, row[STARTED], run.endOf(slot)); });
   return [
     new Counter("ready", "tasks that are ready and not dispatched", ready),
-    new Counter("busy", `cores that run a kernel, of ${run.data.cores.length}`, busy),
+    busyCounter(run, [...run.lanes.keys()]),
     new Counter("ahead", "tasks that the builder has added and no core has started", ahead),
   ];
 }

@@ -5,10 +5,10 @@ function paintGround(panel) {
   const { context, theme, width, height } = panel;
   context.fillStyle = theme.colours.paper;
   context.fillRect(0, 0, width, height);
-  panel.shown.forEach((index, row) => {
-    context.fillStyle = row % 2 ? theme.colours["lane-odd"] : theme.colours["lane-even"];
-    context.fillRect(LABEL, panel.y(index), width - LABEL, panel.laneHeight - 1);
-  });
+  for (const [line, row] of panel.visible()) {
+    context.fillStyle = line.heading !== undefined ? theme.colours.heading : row % 2 ? theme.colours["lane-odd"] : theme.colours["lane-even"];
+    context.fillRect(panel.left, panel.yOf(row), panel.right - panel.left, panel.laneHeight - 1);
+  }
 }
 
 function paintTasks(panel, lane, top) {
@@ -22,7 +22,7 @@ function paintTasks(panel, lane, top) {
     // Below a pixel, one of a pixel's tasks is drawn for all; those that matter are always drawn.
     if (right <= last + 0.5 && task !== selected && !matching.has(task)) continue;
     last = right;
-    const from = Math.max(left, LABEL);
+    const from = Math.max(left, panel.left);
     context.globalAlpha = state.query && !matching.has(task) ? 0.25 : 1;
     context.fillStyle = panel.shade(slot);
     context.fillRect(from, top + 1, right - from, laneHeight - 3);
@@ -106,7 +106,7 @@ function paintFault(panel) {
   if (!fault) return;
   context.strokeStyle = panel.theme.colours.fault;
   context.lineWidth = 2;
-  if (fault.core !== null) context.strokeRect(LABEL + 1, panel.y(run.firstCore + fault.core), panel.width - LABEL - 2, laneHeight - 1);
+  if (fault.core !== null) context.strokeRect(panel.left + 1, panel.y(run.firstCore + fault.core), panel.right - panel.left - 2, laneHeight - 1);
   run.rows.forEach((_, slot) => {
     if (run.owner(slot) !== fault.task || !run.ran(slot)) return;
     const left = panel.x(run.startOf(slot)), right = panel.x(run.endOf(slot));
@@ -114,25 +114,46 @@ function paintFault(panel) {
   });
 }
 
-// Which part of the lanes can be seen, where that is not all of them: a bar at the right edge.
+// On the heading of a group: how many of its cores were busy.
+function paintBusy(panel, group, top) {
+  const { context, theme, laneHeight } = panel, { busy } = panel.run.groups[group];
+  context.fillStyle = theme.colours["counter-busy"];
+  paintSteps(panel, busy, top + laneHeight - 2, laneHeight - 4);
+}
+
+// The scroll bar: which part of the lanes can be seen, where that is not all of them.
 function paintScroll(panel) {
-  const { context, theme, shown, width, height, head, laneHeight } = panel, all = shown.length * laneHeight, room = height - head;
-  if (all <= room) return;
-  context.fillStyle = theme.colours.ink;
-  context.globalAlpha = 0.4;
-  context.fillRect(width - 5, head + panel.top / all * room, 4, Math.max(room / all * room, 12));
-  context.globalAlpha = 1;
+  const { context, theme, width, height, head } = panel, thumb = panel.thumb();
+  context.fillStyle = theme.colours.paper;
+  context.fillRect(panel.right, 0, BAR, height);
+  if (!thumb) return;
+  context.fillStyle = theme.colours.control;
+  context.fillRect(panel.right + 2, head, BAR - 2, panel.room);
+  context.fillStyle = theme.colours.quiet;
+  context.fillRect(width - BAR + 3, thumb[0], BAR - 4, thumb[1]);
 }
 
 function paintLabels(panel) {
-  const { context, theme, run, shown, height, laneHeight } = panel;
+  const { context, theme, height, laneHeight } = panel;
   context.fillStyle = theme.colours.paper;
-  context.fillRect(0, 0, LABEL, height);
-  context.fillStyle = theme.colours.ink;
-  // Lanes that are too narrow for a line of text: every second one has a label.
+  context.fillRect(0, 0, panel.left, height);
+  // Lanes that are too narrow for a line of text: below a heading, every second one has a label.
   const every = laneHeight < 11 ? 2 : 1;
-  shown.forEach((index, row) => {
-    const top = panel.y(index);
-    if (top >= panel.head - laneHeight / 2 && top < height && row % every === 0) context.fillText(run.lanes[index].name, 6, top + laneHeight / 2);
-  });
+  let last = -every;
+  for (const [line, row] of panel.visible()) {
+    const middle = panel.yOf(row) + laneHeight / 2;
+    if (middle < panel.head || (line.lane !== undefined && row - last < every)) continue;
+    last = row;
+    context.fillStyle = line.lane === undefined ? theme.colours.accent : theme.colours.ink;
+    const room = line.idle === undefined ? panel.left - 8 : panel.right, indent = 6 + panel.indentOf(line);
+    context.fillText(shortened(context, panel.called(line), room - indent), indent, middle);
+  }
+}
+
+// A text, or as much of it as there is room for.
+function shortened(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let length = text.length;
+  while (length > 1 && context.measureText(`${text.slice(0, length)}\u2026`).width > room) length--;
+  return `${text.slice(0, length)}\u2026`;
 }

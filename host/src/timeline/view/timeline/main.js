@@ -40,6 +40,10 @@ class Page {
     byId("whole").onclick = () => this.whole();
     byId("clear").onclick = () => this.clear();
     byId("zoom-range").onclick = () => this.zoomRange();
+    byId("idle").onchange = () => this.toggleAll(this.state.idle);
+    byId("folded").onchange = () => this.toggleAll(this.state.folded);
+    for (const [id, sets] of [["idle", this.state.idle], ["folded", this.state.folded]])
+      byId(id).parentElement.hidden = this.state.foldable(sets).every(groups => !groups.length);
     for (const name of Object.keys(this.state.switches))
       byId(name).onchange = event => { this.state.switches[name] = event.target.checked; this.resize(); this.changed(); };
     addEventListener("keydown", event => this.key(event));
@@ -49,11 +53,13 @@ class Page {
     if (event.target instanceof HTMLInputElement && event.target.type === "search") return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { state } = this, middle = (state.from + state.to) / 2;
-    const scroll = by => { for (const panel of this.panels) panel.top += by; };
+    const scroll = by => { for (const panel of this.panels) panel.top += by(panel); };
     const keys = {
       "+": () => state.zoom(0.7, middle), "=": () => state.zoom(0.7, middle), "-": () => state.zoom(1.4, middle), "0": () => this.whole(),
       ArrowLeft: () => state.pan(-0.2 * state.span), ArrowRight: () => state.pan(0.2 * state.span),
-      ArrowUp: () => scroll(-60), ArrowDown: () => scroll(60), Escape: () => this.clear(), "/": () => byId("search").focus(),
+      ArrowUp: () => scroll(() => -60), ArrowDown: () => scroll(() => 60), PageUp: () => scroll(({ room }) => -0.9 * room), PageDown: () => scroll(({ room }) => 0.9 * room),
+      Home: () => scroll(({ full }) => -full), End: () => scroll(({ full }) => full),
+      f: () => this.toggleAll(state.folded), i: () => this.toggleAll(state.idle), Escape: () => this.clear(), "/": () => byId("search").focus(),
       r: () => this.measureFrom(state.pointer ?? (state.moment >= 0 ? state.moment : state.from)), z: () => this.zoomRange(),
     };
     if (!keys[event.key]) return;
@@ -64,6 +70,14 @@ class Page {
 
   // ---- what is asked for ------------------------------------------------------------------------------
   select(run, slot) { this.state.select(run, slot); this.changed(); }
+  // Opens or closes a heading, or a line of idle lanes.
+  fold(run, { heading, idle }) {
+    const { state } = this;
+    state.toggle(idle === undefined ? state.folded : state.idle, run, heading ?? idle);
+    this.resize();
+    this.changed();
+  }
+  toggleAll(sets) { this.state.toggleAll(sets); this.resize(); this.changed(); }
   showMoment(run, at) { [this.state.run, this.state.moment] = [run, at]; this.changed(); }
   measureFrom(at) { this.state.reference = Math.round(at); this.changed(); }
   whole() { this.state.whole(); for (const panel of this.panels) panel.top = 0; this.changed(); }
@@ -87,9 +101,17 @@ class Page {
         const wide = Math.min(state.span, Math.max(20 * (to - from), 200));
         state.show((from + to - wide) / 2, (from + to + wide) / 2);
       }
-      this.panels[run].reveal(slot);
+      this.reveal(run, slot);
     }
     this.changed();
+  }
+
+  // Scrolls to a task; the lanes of its group are shown.
+  reveal(run, slot) {
+    const own = this.runs[run];
+    if (own.rows[slot][CORE] < 0) return;
+    if (this.state.folded[run].delete(own.lanes[own.laneOf(slot)].group)) this.resize();
+    this.panels[run].reveal(slot);
   }
 
   // What each idle core of a run waited for at a time.
@@ -106,13 +128,17 @@ class Page {
     if (byId("search").value !== state.query) byId("search").value = state.query;
     byId("matches").textContent = !state.query ? "" : state.match < 0 ? `${found} found` : `${state.match + 1} of ${found}`;
     for (const [name, on] of Object.entries(state.switches)) byId(name).checked = on;
+    byId("idle").checked = state.hasAll(state.idle);
+    byId("folded").checked = state.hasAll(state.folded);
     byId("zoom-range").disabled = !state.range;
     this.stale = true;
   }
 
   point(panel, event) {
     const slot = event ? panel.taskAt(event.offsetX, event.offsetY) : -1, { run } = panel, tip = byId("tip");
-    this.state.pointer = event && event.offsetX >= LABEL ? panel.timeAt(event.offsetX) : null;
+    this.state.pointer = event && panel.isOverTimes(event) ? panel.timeAt(event.offsetX) : null;
+    const line = event && panel.lineAt(event.offsetY);
+    panel.canvas.classList.toggle("folds", Boolean(line) && line.lane === undefined);
     tip.hidden = slot < 0;
     this.draw();
     if (slot < 0) return;
@@ -121,11 +147,17 @@ class Page {
     lines.push(...run.waits(slot).map(([name, value]) => `${name}: ${value}`));
     lines.push(`${plural(run.producers[task].length, "producer")}, ${plural(run.consumers[task].length, "consumer")}`);
     tip.textContent = lines.join("\n");
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - 260))}px`;
-    tip.style.top = `${Math.min(event.clientY + 12, innerHeight - 150)}px`;
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${Math.max(4, Math.min(event.clientY + 12, innerHeight - tip.offsetHeight - 4))}px`;
   }
 
-  resize() { for (const panel of this.panels) panel.resize(); this.draw(); }
+  // All panels have the same place for names, so that their times stand below each other.
+  resize() {
+    for (const panel of this.panels) panel.measure();
+    this.state.label = Math.max(...this.panels.map(panel => panel.labelWidth()));
+    for (const panel of this.panels) panel.resize();
+    this.draw();
+  }
 
   draw() {
     if (this.pending) return;

@@ -17,6 +17,7 @@ class Run {
     const ordinal = {};
     this.coreNames = data.rows ?? data.cores.map(kind => `${kind} ${(ordinal[kind] = (ordinal[kind] ?? -1) + 1)}`);
     this.makeLanes();
+    this.groups = groupsOf(this);
     this.connect();
   }
 

@@ -5,9 +5,12 @@ class State {
     [this.run, this.selected] = [0, -1];
     [this.moment, this.range, this.reference, this.pointer] = [-1, null, null, null];
     [this.query, this.matches, this.match] = ["", [], -1];
-    this.switches = { counters: true, chain: true, edges: true, idle: true };
+    this.switches = { counters: true, chain: true, edges: true };
+    this.unfold();
     this.sort = { column: "total", rising: false };
     this.tops = runs.map(() => 0);
+    // Pixels that the names of lanes take, the same in all panels.
+    this.label = LABEL_MIN;
     this.whole();
   }
 
@@ -26,6 +29,19 @@ class State {
   zoom(factor, at) { this.show(at - (at - this.from) * factor, at + (this.to - at) * factor); }
 
   pan(by) { this.show(this.from + by, this.to + by); }
+
+  // As the page opens: the lanes of every group are shown, and its idle ones are not.
+  unfold() { [this.folded, this.idle] = [0, 1].map(() => this.runs.map(() => new Set())); }
+
+  // The groups of each run that `folded` or `idle` can have: those with a heading, those with idle lanes.
+  foldable(sets) { return this.runs.map(run => [...run.groups.keys()].filter(at => sets === this.idle ? run.groups[at].idle.length : run.groups[at].name)); }
+  hasAll(sets) { return this.foldable(sets).every((groups, run) => groups.every(at => sets[run].has(at))); }
+  // Puts all groups into `folded` or `idle`, or takes them out if all are in.
+  toggleAll(sets) {
+    const isAll = this.hasAll(sets);
+    this.foldable(sets).forEach((groups, run) => { sets[run] = new Set(isAll ? [] : groups); });
+  }
+  toggle(sets, run, group) { if (!sets[run].delete(group)) sets[run].add(group); }
 
   select(run, slot) { [this.run, this.selected] = [run, slot]; }
 
@@ -54,6 +70,7 @@ class State {
   fields() {
     const off = Object.keys(this.switches).filter(name => !this.switches[name]);
     const rounded = list => list ? list.map(ns => Math.round(ns)).join(",") : "";
+    const pairs = sets => sets.flatMap((groups, run) => [...groups].map(group => `${run}.${group}`)).join(",");
     const isWhole = this.span > this.end * 1.015;
     return [
       ["time", isWhole ? "" : [this.from, this.to].map(ns => ns.toFixed(1)).join(",")], ["range", rounded(this.range)],
@@ -61,6 +78,7 @@ class State {
       ["task", this.selected >= 0 ? `${this.run},${this.selected}` : ""],
       ["from", this.reference === null ? "" : String(Math.round(this.reference))], ["search", this.query],
       ["top", this.tops.some(top => top > 0) ? rounded(this.tops) : ""], ["off", off.join(",")],
+      ["folded", pairs(this.folded)], ["idle", pairs(this.idle)],
       ["sort", this.sort.column === "total" && !this.sort.rising ? "" : `${this.sort.column},${this.sort.rising ? "rising" : "falling"}`],
     ];
   }
@@ -78,6 +96,13 @@ class State {
     this.tops = numbers(fields.top, this.runs.length) ?? this.runs.map(() => 0);
     const off = (fields.off ?? "").split(",");
     for (const name of Object.keys(this.switches)) this.switches[name] = !off.includes(name);
+    this.unfold();
+    for (const name of ["folded", "idle"]) {
+      for (const pair of (fields[name] ?? "").split(",")) {
+        const [run, group] = numbers(pair.replace(".", ","), 2) ?? [];
+        if (this.runs[run]?.groups[group]) this[name][run].add(group);
+      }
+    }
     const [column, order] = (fields.sort ?? "total,falling").split(",");
     this.sort = { column, rising: order === "rising" };
     this.search(fields.search ?? "");
