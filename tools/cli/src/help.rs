@@ -22,7 +22,7 @@ macro_rules! examples {
 }
 
 examples! {
-    PTO: "pto info", "pto run paged_attention", "pto help run", "pto info exit-codes", "pto completions bash > ~/.local/share/bash-completion/completions/pto", "pto man ~/.local/share/man/man1";
+    PTO: "pto run paged_attention --hosting virtual               # try this first", "pto run paged_attention --trace run.json && pto view run.json", "pto info                                                # what can be run", "pto help run                                            # every option of a command", "pto info exit-codes", "pto completions bash > ~/.local/share/bash-completion/completions/pto", "pto man ~/.local/share/man/man1";
     RUN: "pto run paged_attention", "pto run random_dag --hosting virtual --seed 7 --trace run.json", "pto run tp_decoder --group local:4", "mpirun -n 8 pto run tp_decoder --group mpi", "pto run matmul --input a=a.npy --output c=c.npy --dump tensors", "pto run graph.jsonl --kernels kernels.so --input row=row.npy --expect mean=golden.npy", "pto run vector_example --device a2a3";
     SOAK: "pto soak --seeds 1000", "pto soak --replay 7 --faults", "pto soak --sessions --seeds 1000", "pto soak --groups --seeds 1000", "mpirun -n 64 pto soak --seeds 100000000";
     ANALYZE: "pto run cholesky --trace run.json && pto analyze run.json", "pto analyze after.json --against before.json";
@@ -79,6 +79,27 @@ mod tests {
         for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             all(inner, &format!("{name} {}", inner.get_name()), pages);
         }
+    }
+
+    /// How many lines the help of a command has, and of each command of it.
+    fn lengths(command: &mut clap::Command, name: &str, found: &mut Vec<(String, usize)>) {
+        found.push((name.to_owned(), command.render_help().to_string().lines().count()));
+        for inner in command.get_subcommands_mut().filter(|inner| inner.get_name() != "help") {
+            let name = format!("{name} {}", inner.get_name());
+            lengths(inner, &name, found);
+        }
+    }
+
+    /// On a terminal of 80 columns the help of the command fits a screen, and that of each of its commands two.
+    #[test]
+    fn every_help_is_short() {
+        let mut command = Cli::command().term_width(80);
+        command.build();
+        let mut found = Vec::new();
+        lengths(&mut command, "pto", &mut found);
+        let most = |name: &str| if name == "pto" { 40 } else { 90 };
+        let long: Vec<_> = found.iter().filter(|(name, lines)| *lines > most(name)).collect();
+        assert!(long.is_empty() && found.len() > 25, "{long:?} of {}", found.len());
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) use virtual_time::{VirtualArgs, profile};
 #[command(name = "pto", version = VERSION, max_term_width = 100, after_help = help::PTO)]
 #[command(arg_required_else_help = true, disable_help_flag = true)]
 pub(crate) struct Cli {
-    /// Prints this; `pto help COMMAND` says more about each option
+    /// Prints this; `pto help COMMAND` shows all
     #[arg(short, long, global = true, display_order = 900, action = ArgAction::HelpShort)]
     help: Option<bool>,
     #[command(subcommand)]
@@ -148,7 +148,7 @@ pub(crate) struct RunArgs {
     /// The shapes of inputs decide the sizes that are not set.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// Reads an input from a file; inputs without one are random
+    /// Reads an input; inputs without a file are random
     ///
     /// May be given several times.
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
@@ -169,12 +169,12 @@ pub(crate) struct RunArgs {
     /// Relative tolerance of --expect
     ///
     /// An output may differ by --atol plus X times the expected value.
-    #[arg(long, value_name = "X", default_value_t = 1e-5, requires = "expect", value_parser = tolerance)]
+    #[arg(long, value_name = "X", default_value = "1e-5", requires = "expect", value_parser = tolerance)]
     pub(crate) rtol: f64,
     /// Absolute tolerance of --expect
     ///
     /// An output may differ by X plus --rtol times the expected value.
-    #[arg(long, value_name = "X", default_value_t = 1e-8, requires = "expect", value_parser = tolerance)]
+    #[arg(long, value_name = "X", default_value = "1e-8", requires = "expect", value_parser = tolerance)]
     pub(crate) atol: f64,
     /// Writes every tensor that the tasks write to a new folder
     ///
@@ -186,13 +186,15 @@ pub(crate) struct RunArgs {
     /// Virtual time with profile a2a3.
     #[arg(long)]
     pub(crate) predict: bool,
-    /// How often to run the graph; each run is checked
+    /// How often to run the graph
+    ///
+    /// Each run is checked.
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole(1, MAX_ROUNDS))]
     pub(crate) rounds: u32,
-    /// Messages that are shown: off, error, warn, info, debug or trace
+    /// Which messages are shown
     ///
-    /// Messages of the host and of the firmware.
+    /// Messages of the host and of the firmware: off, error, warn, info, debug or trace.
     #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
     pub(crate) log: LevelFilter,
     /// Answers with one JSON object
@@ -208,15 +210,15 @@ pub(crate) struct RunArgs {
     /// 1: tasks run while the graph is still built; 0: afterwards
     ///
     /// 1 is concurrent, 0 is sequential [default: the environment variable PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1].
-    #[arg(long, help_heading = "Runtime", value_name = "MODE", value_parser = build_mode)]
+    #[arg(long, help_heading = "Runtime", hide_short_help = true, value_name = "MODE", value_parser = build_mode)]
     pub(crate) build_mode: Option<BuildMode>,
     /// locked or lock-free: how the consumers of a task are agreed on
     ///
     /// How the builder and a scheduler agree on the consumers of a running task.
-    #[arg(long, help_heading = "Runtime", value_name = "STRATEGY", value_parser = fanout)]
+    #[arg(long, help_heading = "Runtime", hide_short_help = true, value_name = "STRATEGY", value_parser = fanout)]
     #[arg(default_value_t = FanoutStrategy::LOCK_FREE)]
     pub(crate) fanout: FanoutStrategy,
-    /// Number of AICPU instances [default: 4, or that of the profile]
+    /// AICPU instances [default: 4, or the profile's]
     ///
     /// Under aicpu_build_graph and tensormap_and_ringbuffer one of them builds, and the others schedule. The default is
     /// smaller where the device has fewer clusters.
@@ -229,7 +231,8 @@ pub(crate) struct RunArgs {
 
     /// The device to run on
     ///
-    /// `pto info devices` describes all.
+    /// `pto info devices` describes all. If virt has no image yet, the first run builds the default one and flashes it, and says so;
+    /// `pto fw build` and `pto fw flash` do that before.
     #[arg(
         long,
         help_heading = "Device",
@@ -241,12 +244,12 @@ pub(crate) struct RunArgs {
     /// On a2a3: which of several devices, as CANN counts them
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) device_id: Option<u32>,
-    /// Number of cube cores [default: 24, or that of the profile]
+    /// Cube cores [default: 24, or the profile's]
     ///
     /// On qemu the default is 4; on a2a3 it is the number in service.
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
-    /// Number of vector cores [default: 48, or that of the profile]
+    /// Vector cores [default: 48, or the profile's]
     ///
     /// On qemu the default is 8; on a2a3 it is two for each cube core. On qemu the sum of --aicpu, --aic and --aiv is at most
     /// 64.
@@ -266,13 +269,19 @@ pub(crate) struct RunArgs {
     /// With --group virtual:N: tries every order of arrivals
     ///
     /// Runs the example in every order in which its transfers can arrive, in so many runs at most. For small cases.
-    #[arg(long, help_heading = "Device", value_name = "RUNS", requires = "group")]
+    #[arg(
+        long,
+        help_heading = "Device",
+        hide_short_help = true,
+        value_name = "RUNS",
+        requires = "group"
+    )]
     pub(crate) explore: Option<std::num::NonZeroU64>,
     /// How the simulator uses threads of this machine [default: pool]
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,
     /// OS threads of --hosting pool [default: one for each processor]
-    #[arg(long, help_heading = "Device", value_name = "N", value_parser = os_threads)]
+    #[arg(long, help_heading = "Device", hide_short_help = true, value_name = "N", value_parser = os_threads)]
     pub(crate) pool_threads: Option<NonZeroUsize>,
 
     #[command(flatten)]
@@ -287,13 +296,13 @@ pub(crate) struct RunArgs {
     /// How long a run may go without progress while no core is busy
     ///
     /// In milliseconds.
-    #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
+    #[arg(long, help_heading = "Budgets", hide_short_help = true, value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "5000")]
     pub(crate) stall_budget_ms: Duration,
     /// How long a core may take to answer when the run starts
     ///
     /// In milliseconds.
-    #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
+    #[arg(long, help_heading = "Budgets", hide_short_help = true, value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "10000")]
     pub(crate) bring_up_budget_ms: Duration,
     /// How long a whole run may take [default: no limit]
@@ -311,16 +320,16 @@ pub(crate) struct RunArgs {
     /// Events that each instance and each core can record
     ///
     /// The default is as many as the run causes.
-    #[arg(long, help_heading = "Timeline", value_name = "N")]
+    #[arg(long, help_heading = "Timeline", hide_short_help = true, value_name = "N")]
     #[arg(value_parser = whole(4, MAX_RING_EVENTS))]
     pub(crate) trace_events: Option<u32>,
     /// Which events are kept if there are more than --trace-events
     ///
     /// With `all` that is 16,384 at a time [default: newest; all for a program of tensormap_and_ringbuffer with more tasks
     /// than its window holds].
-    #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
+    #[arg(long, help_heading = "Timeline", hide_short_help = true, value_name = "END", value_enum)]
     pub(crate) trace_keep: Option<KeptEvents>,
-    /// Records the run, and shows its timeline on the terminal
+    /// Records the run, and shows it as a chart
     #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
     pub(crate) gantt: bool,
 }

@@ -18,7 +18,7 @@ pub(crate) struct RingArgs {
     /// In bytes; K, M, G stand for KiB, MiB, GiB.
     #[arg(long, value_name = "BYTES", value_parser = heap_bytes)]
     pub(crate) heap_bytes: Option<u64>,
-    /// Depths of nested scopes that have a heap [default: 4]
+    /// Depths of nested scopes with a heap [default: 4]
     ///
     /// The program itself is one of them: 1 to 8.
     #[arg(long, value_name = "N", value_parser = heap_rings)]

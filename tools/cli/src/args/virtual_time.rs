@@ -39,9 +39,9 @@ pub(crate) struct VirtualArgs {
     #[arg(long, value_name = "SPEC")]
     pub(crate) fault: Option<String>,
     /// Lets the run pass even if the fault did not happen
-    #[arg(long, requires = "fault")]
+    #[arg(long, hide_short_help = true, requires = "fault")]
     pub(crate) allow_missed_fault: bool,
-    /// Kernels only take their time, and compute nothing
+    /// Kernels take time, and compute nothing
     ///
     /// The result is not checked. With --group virtual:N the run follows instead whose values the elements of its collectives
     /// have.
@@ -51,7 +51,7 @@ pub(crate) struct VirtualArgs {
     ///
     /// Follows the cache lines that dag_node and elementwise kernels read and write, and reports where a device without
     /// coherent caches would compute a wrong result.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) stale_lines: bool,
 }
 
