@@ -1,12 +1,13 @@
 //! `pto completions` and `pto man`: what a shell and `man` know of this command, made from what clap knows.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Result as IoResult, Write};
 
 use clap::CommandFactory;
 use clap::builder::PossibleValuesParser;
 use pto_abi::{FanoutStrategy, RuntimeVariant};
-use pto_examples::host::EXAMPLES;
+use pto_examples::host::{EXAMPLES, Example, TensorSpec};
 use pto_examples::training_loop;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
@@ -14,6 +15,7 @@ use crate::errors::{Exit, Failure};
 use crate::help::{EXIT_CODES, VERSION};
 use crate::output::say;
 use crate::output_file;
+use crate::training;
 
 /// Writes the script of a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
@@ -36,11 +38,29 @@ fn with_names(command: clap::Command) -> clap::Command {
             "fanout" => FanoutStrategy::ALL.iter().map(|strategy| strategy.name()).collect(),
             "log" => vec!["off", "error", "warn", "info", "debug", "trace"],
             "example" | "target" if arg.is_positional() => examples(),
+            "params" => {
+                let of_examples = EXAMPLES.iter().flat_map(|one| one.params());
+                let of_training = training::parameters().map(|[name, ..]| name);
+                begun(of_examples.map(|one| one.name.to_owned()).chain(of_training))
+            }
+            "inputs" => begun(tensors(|one| one.inputs())),
+            "outputs" | "expect" => begun(tensors(|one| one.outputs())),
             _ => return arg,
         };
         arg.value_parser(PossibleValuesParser::new(names))
     });
     subcommands.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_names))
+}
+
+/// Names of tensors of all examples.
+fn tensors(of: fn(&dyn Example) -> &'static [TensorSpec]) -> impl Iterator<Item = String> {
+    EXAMPLES.iter().flat_map(move |one| of(*one)).map(|one| one.name.to_owned())
+}
+
+/// Words such as `batch=`, each once; a value follows. They last for the rest of the process, as clap asks.
+fn begun(names: impl Iterator<Item = String>) -> Vec<&'static str> {
+    let once: BTreeSet<_> = names.collect();
+    once.into_iter().map(|name| &*Box::leak(format!("{name}=").into_boxed_str())).collect()
 }
 
 fn examples() -> Vec<&'static str> {

@@ -31,6 +31,8 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
         ("pto run x --runtime host", "host_build_graph"),
         ("pto run x --fanout lock-", "lock-free"),
         ("pto run examples/", ""),
+        ("pto run x --param kv_h", "kv_heads="),
+        ("pto check x --input context", "context_lens="),
     ] {
         let asked = format!(
             "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _pto pto \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo ${{COMPREPLY[@]}}",
