@@ -231,7 +231,7 @@ pub(crate) struct RunArgs {
 
     /// The device to run on
     ///
-    /// `pto info devices` describes all. If virt has no image yet, the first run builds the default one and flashes it, and says so;
+    /// `pto info devices` describes all. If qemu has no image yet, the first run builds the default one and flashes it, and says so;
     /// `pto fw build` and `pto fw flash` do that before.
     #[arg(
         long,
