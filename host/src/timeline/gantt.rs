@@ -9,13 +9,37 @@ use crate::timeline::text::{percent, time};
 const LINES_A_KIND: usize = 12;
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
+/// Right of the times: two blanks, and a share such as `100.0 %`.
+const SHARE: usize = 9;
+
+/// How many characters of a line are no time: the names of its cores, two blanks, and the share.
+#[must_use]
+pub fn margin(trace: &Trace) -> usize {
+    label_width(&lines(trace)) + 2 + SHARE
+}
+
 /// The chart, `columns` characters of time wide (at least 10).
 #[must_use]
 pub fn chart(trace: &Trace, columns: usize) -> String {
     let columns = columns.max(10);
     let span = trace.end_ns.max(1);
+    let lines = lines(trace);
+    let label_width = label_width(&lines);
     let mut text = String::new();
-    let mut label_width = 0;
+    if let Some(fault) = trace.fault_text() {
+        text += &format!("ended by the fault {fault}\n");
+    }
+    text += &format!("{:label_width$}  0{:>width$}\n", "", time(span), width = columns - 1);
+    for (label, group) in lines {
+        let (shades, busy) = shades(trace, &group, columns, span);
+        let share = percent(busy, span * group.len() as u64);
+        text += &format!("{label:<label_width$}  {shades}  {share}\n");
+    }
+    text
+}
+
+/// The lines: what each is called, and its cores.
+fn lines(trace: &Trace) -> Vec<(String, Vec<u32>)> {
     let mut lines = Vec::new();
     for kind in CoreKind::ALL {
         let workers: Vec<u32> = (0_u32..)
@@ -31,20 +55,14 @@ pub fn chart(trace: &Trace, columns: usize) -> String {
                 [row] => trace.core_name(*row),
                 group => format!("{kind} {first}-{}", first + group.len() - 1),
             };
-            label_width = label_width.max(label.len());
             lines.push((label, group.to_vec()));
         }
     }
-    if let Some(fault) = trace.fault_text() {
-        text += &format!("ended by the fault {fault}\n");
-    }
-    text += &format!("{:label_width$}  0{:>width$}\n", "", time(span), width = columns - 1);
-    for (label, group) in lines {
-        let (shades, busy) = shades(trace, &group, columns, span);
-        let share = percent(busy, span * group.len() as u64);
-        text += &format!("{label:<label_width$}  {shades}  {share}\n");
-    }
-    text
+    lines
+}
+
+fn label_width(lines: &[(String, Vec<u32>)]) -> usize {
+    lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0)
 }
 
 /// The shading of one row for a set of cores, and the time that these cores spent in kernels.

@@ -6,12 +6,13 @@ use crate::output::terminal_columns;
 
 /// Characters of time in a chart, where the terminal does not say how wide it is.
 const COLUMNS: usize = 80;
-/// What is next to them.
-const MARGIN: usize = 22;
 
 /// The run as a chart for this terminal.
 pub(crate) fn chart(trace: &Trace) -> String {
     let wide = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
     let wide = wide.or_else(terminal_columns);
-    gantt::chart(trace, wide.map_or(COLUMNS, |columns| columns.saturating_sub(MARGIN)))
+    gantt::chart(
+        trace,
+        wide.map_or(COLUMNS, |columns| columns.saturating_sub(gantt::margin(trace))),
+    )
 }

@@ -26,11 +26,17 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
     if let Some(path) = output {
         output_file::check(path)?;
     }
-    let is_printed = form == GraphForm::Picture && args.output.is_none();
-    if is_printed && std::io::stdout().is_terminal() {
-        return Err(Failure::usage(
-            "the picture of a graph is a file, and standard output is a terminal; add -o graph.svg, or --dot or --json for a text (-o - prints the picture)",
-        ));
+    let file = match form {
+        GraphForm::Picture => Some(("picture", "graph.svg")),
+        GraphForm::Page => Some(("page", "graph.html")),
+        GraphForm::Dot | GraphForm::Json => None,
+    };
+    if let (Some((what, name)), None) = (file, &args.output)
+        && std::io::stdout().is_terminal()
+    {
+        return Err(Failure::usage(format!(
+            "the {what} of a graph is a file, and standard output is a terminal; add -o {name}, or --dot or --json for a text (-o - prints the {what})"
+        )));
     }
     let is_model = model::is_model(&args.target);
     if !is_model {

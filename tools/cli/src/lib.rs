@@ -17,6 +17,7 @@ mod device;
 mod device_metg;
 mod dump;
 mod errors;
+mod fold;
 mod form;
 mod fw;
 mod golden;

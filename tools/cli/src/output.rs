@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use serde_json::Value;
 
 use crate::errors::{Exit, Failure};
+use crate::fold::folded;
 use crate::form::Form;
-use crate::text::{folded, plain, plain_json};
+use crate::text::{plain, plain_json};
 
 /// Answers in the form that was asked for; the code to exit with, which is in every JSON object.
 pub(crate) fn answer(

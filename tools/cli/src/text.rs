@@ -90,38 +90,6 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
-/// Text in lines of at most so many characters, where words allow it. A continuation begins below the last column of its line that begins in the
-/// left half, so that the value of a name stays next to the name.
-pub(crate) fn folded(text: &str, columns: usize) -> String {
-    text.split_inclusive('\n').map(|line| folded_line(line, columns)).collect()
-}
-
-fn folded_line(line: &str, columns: usize) -> String {
-    let mut rest: Vec<char> = line.chars().collect();
-    let begins_column = |at: &usize| {
-        let before = [*at, at + 1].map(|at| rest[at] == ' ');
-        before == [true, true] && rest[at + 2] != ' ' && at + 2 <= columns / 2
-    };
-    let indent = (0..rest.len().saturating_sub(2)).rev().find(begins_column).map_or(0, |at| at + 2);
-    let mut folded = String::new();
-    while rest.len() > columns + usize::from(rest.last() == Some(&'\n')) {
-        let is_space = |at: &usize| rest[*at] == ' ';
-        // A word that is longer than a line stays in one piece.
-        let space = (indent + 1..=columns).rev().find(is_space);
-        let space = space.or_else(|| (columns..rest.len()).find(is_space));
-        let Some(space) = space else { break };
-        let after: Vec<char> =
-            rest.split_off(space).into_iter().skip_while(|c| *c == ' ').collect();
-        folded.extend(rest);
-        folded = folded.trim_end().to_owned();
-        folded.push('\n');
-        rest = vec![' '; indent];
-        rest.extend(after);
-    }
-    folded.extend(rest);
-    folded
-}
-
 /// Text without what a terminal would obey: names come from files. Line ends and tabs stay.
 pub(crate) fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -158,9 +126,7 @@ fn is_obeyed(letter: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        bytes, counted, duration, filled, folded, grouped, plain, plain_json, rate, table,
-    };
+    use super::{bytes, counted, duration, filled, grouped, plain, plain_json, rate, table};
     use std::time::Duration;
 
     #[test]
@@ -185,18 +151,6 @@ mod tests {
         assert_eq!(lines.join(" "), items.join(", "));
         assert_eq!(filled(&["x".repeat(100)]).len(), 1);
         assert!(filled::<&str>(&[]).is_empty());
-    }
-
-    #[test]
-    fn long_lines_go_on_below_their_value() {
-        let text = "title\n\n  runtime      aicpu_build_graph, concurrent, lock-free fanout\n";
-        let expected = "title\n\n  runtime      aicpu_build_graph,\n               concurrent, lock-free\n               fanout\n";
-        assert_eq!(folded(text, 40), expected);
-        assert_eq!(folded(text, 80), text);
-        let word = "x".repeat(100);
-        assert_eq!(folded(&format!("a {word} b\n"), 40), format!("a\n{word}\nb\n"));
-        assert_eq!(folded("", 1) + &folded("a b", 0), "a\nb");
-        assert_eq!(folded(&"1 2 3  ".repeat(30), 40).lines().map(str::len).max(), Some(40));
     }
 
     #[test]

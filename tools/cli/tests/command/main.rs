@@ -28,6 +28,7 @@ mod saved_runs;
 mod schema;
 mod soak;
 mod tables;
+mod terminal;
 mod timelines;
 mod transcripts;
 mod virtual_time;

@@ -652,14 +652,16 @@ fn a_hint_can_be_pasted_into_a_shell() {
 }
 
 #[test]
-fn a_picture_is_not_printed_on_a_terminal() {
+fn a_picture_or_a_page_is_not_printed_on_a_terminal() {
     let printed = |options: &str| {
         let pto = format!("{} graph vector_example {options}", env!("CARGO_BIN_EXE_pto"));
         answer(std::process::Command::new("script").args(["-qec", &pto, "/dev/null"]))
     };
-    let refused = printed("");
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    assert!(refused.stdout.contains("add -o graph.svg"), "{}", refused.stdout);
+    for (options, file) in [("", "graph.svg"), ("--html", "graph.html")] {
+        let refused = printed(options);
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        assert!(refused.stdout.contains(&format!("add -o {file}")), "{}", refused.stdout);
+    }
     assert!(printed("-o -").stdout.contains("<svg"));
     assert!(printed("--dot").stdout.contains("digraph"));
 }
