@@ -110,6 +110,8 @@ const CUPY: Environment = Environment {
         "fastrlock",
         "pytest",
         "pytest-timeout",
+        "hypothesis",
+        "scipy",
         "setuptools<81",
         "wheel",
         "cython",
