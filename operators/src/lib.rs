@@ -28,6 +28,8 @@ mod infer;
 mod kernel;
 mod lower;
 mod operator;
+mod schema;
+mod table;
 mod tensor;
 mod words;
 
@@ -36,11 +38,17 @@ pub use element::{Boolean, Element};
 pub use error::{Argument, OperatorError};
 pub use graph::{Node, OperatorGraph, Value, ValueId};
 pub use infer::{Input, broadcast};
-pub use kernel::{OperatorKernel, PreparedOperator, Reach, STATUS, WorkSplit, kernels};
+pub use kernel::{
+    BlockWork, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, LaunchedOperator, MOST_LAUNCH_TENSORS,
+    OperatorKernel, PreparedOperator, Reach, STATUS, WorkSplit, blocks_of, kernels, run_launch,
+    units_of,
+};
 pub use lower::{LowerError, LowerOptions, Lowered, Status};
 pub use operator::{
     Activation, AspectPolicy, Binary, Coordinates, DepthOrder, Epilogue, Function, Interpolation,
     Nary, NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,
     ScatterReduction, Step, Unary, Window,
 };
+pub use schema::AttributeValue;
+pub use table::{AttributeSchema, OperatorSchema};
 pub use tensor::{Tensor, TensorType, elements};

@@ -1,10 +1,11 @@
 //! The operators, with their attributes.
 //!
 //! Names and meanings are those of the newest version of ONNX, where it has the operator. An argument that decides a shape is an attribute here,
-//! even where ONNX has it as an input: who reads a model takes it from the constant. Negative axes count from the last dimension.
+//! even where ONNX has it as an input: who reads a model takes it from the constant. Negative axes count from the last dimension. Defaults are ONNX's; they
+//! are for callers by name (`OperatorSchema`), and mean nothing to Rust.
 
 use crate::dtype::DType;
-use crate::words::words;
+use crate::words::{words, words_of};
 
 words! {
     /// Elementwise, of one operand.
@@ -105,69 +106,69 @@ words! {
         /// alpha x below 0, x above.
         LeakyRelu {
             /// Slope below 0.
-            alpha: f64,
+            alpha: f64 = 0.01,
         },
         /// alpha (e^x - 1) below 0, x above.
         Elu {
             /// Limit at minus infinity.
-            alpha: f64,
+            alpha: f64 = 1.0,
         },
         /// gamma (alpha e^x - alpha) below 0, gamma x above.
         Selu {
             /// Alpha.
-            alpha: f64,
+            alpha: f64 = 1.673_263_242_354_377_2,
             /// Gamma.
-            gamma: f64,
+            gamma: f64 = 1.050_700_987_355_480_5,
         },
         /// max(0, x) + min(0, alpha (e^(x / alpha) - 1)).
         Celu {
             /// Alpha.
-            alpha: f64,
+            alpha: f64 = 1.0,
         },
         /// max(0, min(1, alpha x + beta)).
         HardSigmoid {
             /// Slope.
-            alpha: f64,
+            alpha: f64 = 0.2,
             /// Value at 0.
-            beta: f64,
+            beta: f64 = 0.5,
         },
         /// x above alpha, 0 elsewhere.
         ThresholdedRelu {
             /// Threshold.
-            alpha: f64,
+            alpha: f64 = 1.0,
         },
         /// x + bias below -lambda, x - bias above lambda, 0 between.
         Shrink {
             /// Bias.
-            bias: f64,
+            bias: f64 = 0.0,
             /// Lambda.
-            lambda: f64,
+            lambda: f64 = 0.5,
         },
         /// x / (1 + e^(-alpha x)).
         Swish {
             /// Alpha.
-            alpha: f64,
+            alpha: f64 = 1.0,
         },
         /// max(low, min(high, x)), with constant limits; NaN stays NaN.
         Clamp {
             /// Lower limit.
-            low: f64,
+            low: f64 = f64::NEG_INFINITY,
             /// Upper limit.
-            high: f64,
+            high: f64 = f64::INFINITY,
         },
         /// Whether x is infinite.
         IsInf {
             /// Whether minus infinity counts.
-            negative: bool,
+            negative: bool = true,
             /// Whether plus infinity counts.
-            positive: bool,
+            positive: bool = true,
         },
         /// alpha x + beta.
         Affine {
             /// Factor.
-            alpha: f64,
+            alpha: f64 = 1.0,
             /// Addend.
-            beta: f64,
+            beta: f64 = 0.0,
         },
     }
 }
@@ -313,13 +314,13 @@ words! {
     #[derive(Eq, Hash)]
     pub struct Window {
         /// Extents of the kernel. Convolutions take it from the weights where it is empty.
-        pub kernel: Vec<usize>,
+        pub kernel: Vec<usize> = Vec::new(),
         /// Steps of the window.
-        pub strides: Vec<usize>,
+        pub strides: Vec<usize> = Vec::new(),
         /// Distances between elements of the kernel.
-        pub dilations: Vec<usize>,
+        pub dilations: Vec<usize> = Vec::new(),
         /// Padding: all beginnings, then all ends.
-        pub padding: Padding,
+        pub padding: Padding = Padding::Explicit(Vec::new()),
     }
 }
 
@@ -345,17 +346,17 @@ words! {
         /// The largest element; a second output has its index in the flattened tensor.
         Max {
             /// Indices count with the first spatial dimension innermost.
-            column_major: bool,
+            column_major: bool = false,
         },
         /// The mean.
         Average {
             /// Whether padding counts as elements.
-            count_padding: bool,
+            count_padding: bool = false,
         },
         /// The root of the sum of powers.
         Lp {
             /// The power.
-            p: usize,
+            p: usize = 2,
         },
     }
 }
@@ -364,13 +365,13 @@ words! {
     /// How `Resize` computes an element.
     pub enum Interpolation {
         /// By the nearest element.
-        Nearest(NearestMode),
+        Nearest(NearestMode = NearestMode::RoundPreferFloor),
         /// Linear in each dimension.
         Linear,
         /// Cubic in each dimension.
         Cubic {
             /// The coefficient a.
-            a: f64,
+            a: f64 = -0.75,
         },
     }
 }
@@ -419,7 +420,7 @@ words! {
             /// The extents.
             sizes: Vec<usize>,
             /// The aspect ratio.
-            policy: AspectPolicy,
+            policy: AspectPolicy = AspectPolicy::Stretch,
         },
     }
 }
@@ -441,21 +442,21 @@ words! {
     /// `Resize`.
     pub struct Resize {
         /// How an element is computed.
-        pub interpolation: Interpolation,
+        pub interpolation: Interpolation = Interpolation::Nearest(NearestMode::RoundPreferFloor),
         /// From output to input.
-        pub coordinates: Coordinates,
+        pub coordinates: Coordinates = Coordinates::HalfPixel,
         /// The size.
         pub target: ResizeTarget,
         /// The dimensions that the target names; `None`: all.
-        pub axes: Option<Vec<i64>>,
+        pub axes: Option<Vec<i64>> = None,
         /// Weights outside of the input count as 0, and the others are scaled.
-        pub exclude_outside: bool,
+        pub exclude_outside: bool = false,
         /// A filter is stretched where the output is smaller.
-        pub antialias: bool,
+        pub antialias: bool = false,
         /// The value outside of the region, for `CropAndResize`.
-        pub extrapolation: f64,
+        pub extrapolation: f64 = 0.0,
         /// For `CropAndResize`: beginnings, then ends, from 0 to 1.
-        pub regions: Vec<f64>,
+        pub regions: Vec<f64> = Vec::new(),
     }
 }
 
@@ -542,32 +543,32 @@ words! {
             /// What is computed.
             reduction: Reduction,
             /// The axes; `None`: all; an empty list: none, so that each element is a group.
-            axes: Option<Vec<i64>>,
+            axes: Option<Vec<i64>> = None,
             /// Whether a reduced dimension stays, with extent 1.
-            keep_dims: bool,
+            keep_dims: bool = true,
         },
         /// x. The position of the largest or smallest element along an axis, as `i64`.
         ArgReduce {
             /// Whether it is the largest.
             largest: bool,
             /// The axis.
-            axis: i64,
+            axis: i64 = 0,
             /// Whether the dimension stays, with extent 1.
-            keep_dims: bool,
+            keep_dims: bool = true,
             /// Of equal elements the last.
-            select_last: bool,
+            select_last: bool = false,
         },
         /// x. The same elements in other extents: -1 is what is left, 0 is that of the input.
         Reshape {
             /// The extents.
             shape: Vec<i64>,
             /// 0 is an extent of 0.
-            allow_zero: bool,
+            allow_zero: bool = false,
         },
         /// x. Without dimensions of extent 1.
         Squeeze {
             /// Which; `None`: all of them.
-            axes: Option<Vec<i64>>,
+            axes: Option<Vec<i64>> = None,
         },
         /// x. With more dimensions of extent 1.
         Unsqueeze {
@@ -577,12 +578,12 @@ words! {
         /// x. As a matrix: the dimensions before the axis, and the rest.
         Flatten {
             /// The axis.
-            axis: i64,
+            axis: i64 = 1,
         },
         /// x. Dimensions in another order.
         Transpose {
             /// For each dimension of the result that of the input; `None`: reversed.
-            permutation: Option<Vec<usize>>,
+            permutation: Option<Vec<usize>> = None,
         },
         /// x. A part, with steps.
         Slice {
@@ -591,9 +592,9 @@ words! {
             /// Ends.
             ends: Vec<i64>,
             /// The axes; `None`: the first ones.
-            axes: Option<Vec<i64>>,
+            axes: Option<Vec<i64>> = None,
             /// Steps; `None`: 1.
-            steps: Option<Vec<i64>>,
+            steps: Option<Vec<i64>> = None,
         },
         /// One or more inputs, one behind the other along an axis.
         Concat {
@@ -603,7 +604,7 @@ words! {
         /// x. Parts along an axis, one output each.
         Split {
             /// The axis.
-            axis: i64,
+            axis: i64 = 0,
             /// Extents of the parts.
             sizes: Vec<usize>,
         },
@@ -620,38 +621,38 @@ words! {
         /// x, value (scalar, optional). Filled up at both ends; negative numbers cut off.
         Pad {
             /// How it is filled.
-            mode: PadMode,
+            mode: PadMode = PadMode::Constant,
             /// All beginnings, then all ends.
             pads: Vec<i64>,
             /// The axes of `pads`; `None`: all.
-            axes: Option<Vec<i64>>,
+            axes: Option<Vec<i64>> = None,
         },
         /// data, indices (`i32`, `i64`). Slices of an axis, chosen by indices; negative ones count from the end.
         Gather {
             /// The axis.
-            axis: i64,
+            axis: i64 = 0,
         },
         /// data, indices. Elements, chosen along an axis.
         GatherElements {
             /// The axis.
-            axis: i64,
+            axis: i64 = 0,
         },
         /// data, indices. Slices, chosen by tuples in the last dimension of the indices.
         GatherNd {
             /// Leading dimensions that both have.
-            batch_dims: usize,
+            batch_dims: usize = 0,
         },
         /// data, indices, updates. Elements, put along an axis.
         ScatterElements {
             /// The axis.
-            axis: i64,
+            axis: i64 = 0,
             /// How they are combined.
-            reduction: ScatterReduction,
+            reduction: ScatterReduction = ScatterReduction::None,
         },
         /// data, indices, updates. Slices, put by tuples in the last dimension of the indices.
         ScatterNd {
             /// How they are combined.
-            reduction: ScatterReduction,
+            reduction: ScatterReduction = ScatterReduction::None,
         },
         /// x (batch, channels, height, width). Blocks of pixels become channels.
         SpaceToDepth {
@@ -663,14 +664,14 @@ words! {
             /// Side of a block.
             block: usize,
             /// Which channels are a block.
-            order: DepthOrder,
+            order: DepthOrder = DepthOrder::Dcr,
         },
         /// indices, values ([off, on]). A new dimension with `on` at the index.
         OneHot {
             /// Extent of the new dimension.
             depth: usize,
             /// Where it is in the result.
-            axis: i64,
+            axis: i64 = -1,
         },
         /// start, limit, delta (scalars, constant).
         Range,
@@ -682,97 +683,97 @@ words! {
         /// x. The extents of a part of the dimensions, as `i64`.
         Shape {
             /// The first dimension.
-            start: i64,
+            start: i64 = 0,
             /// The one behind the last; `None`: all the rest.
-            end: Option<i64>,
+            end: Option<i64> = None,
         },
         /// x. The number of elements, as an `i64` scalar.
         Size,
         /// x (matrix). Ones on a diagonal.
         EyeLike {
             /// The diagonal.
-            k: i64,
+            k: i64 = 0,
             /// The type.
             dtype: DType,
         },
         /// x. The upper or lower triangle of the last two dimensions; zeros elsewhere.
         Trilu {
             /// Whether it is the upper one.
-            upper: bool,
+            upper: bool = true,
             /// The diagonal.
-            k: i64,
+            k: i64 = 0,
         },
         /// x (constant). The indices of elements that are not 0: one column each.
         NonZero,
         /// x, condition (`bool`, constant). The slices of an axis where the condition is true.
         Compress {
             /// The axis; `None`: of the flattened input.
-            axis: Option<i64>,
+            axis: Option<i64> = None,
         },
         /// x. Sums of the elements so far along an axis.
         CumSum {
             /// The axis.
             axis: i64,
             /// Without the element itself.
-            exclusive: bool,
+            exclusive: bool = false,
             /// From the end.
-            reverse: bool,
+            reverse: bool = false,
         },
         /// x. Products of the elements so far along an axis.
         CumProd {
             /// The axis.
             axis: i64,
             /// Without the element itself.
-            exclusive: bool,
+            exclusive: bool = false,
             /// From the end.
-            reverse: bool,
+            reverse: bool = false,
         },
         /// x, lengths (`i64`, one for each batch). The first elements of each sequence in reverse order.
         ReverseSequence {
             /// The dimension of sequences, 0 or 1.
-            batch_axis: usize,
+            batch_axis: usize = 1,
             /// The dimension of time, 0 or 1.
-            time_axis: usize,
+            time_axis: usize = 0,
         },
         /// a, b, bias (optional, broadcast to the result). Products of matrices, batches broadcast as NumPy's `matmul`.
         MatMul {
             /// Applied to the result.
-            epilogue: Epilogue,
+            epilogue: Epilogue = Epilogue::None,
         },
         /// a, b, c (optional, broadcast). alpha a b + beta c.
         Gemm {
             /// Factor of the product.
-            alpha: f64,
+            alpha: f64 = 1.0,
             /// Factor of c.
-            beta: f64,
+            beta: f64 = 1.0,
             /// Whether a is transposed.
-            trans_a: bool,
+            trans_a: bool = false,
             /// Whether b is transposed.
-            trans_b: bool,
+            trans_b: bool = false,
             /// Applied to the result.
-            epilogue: Epilogue,
+            epilogue: Epilogue = Epilogue::None,
         },
         /// x (batch, channels, spatial..), weights (out, channels / groups, kernel..), bias (optional, out). One to three spatial dimensions.
         Conv {
             /// The window.
             window: Window,
             /// Groups of channels.
-            groups: usize,
+            groups: usize = 1,
             /// Applied to the result.
-            epilogue: Epilogue,
+            epilogue: Epilogue = Epilogue::None,
         },
         /// x (batch, channels, spatial..), weights (channels, out / groups, kernel..), bias (optional, out). One to three spatial dimensions.
         ConvTranspose {
             /// The window.
             window: Window,
             /// Groups of channels.
-            groups: usize,
+            groups: usize = 1,
             /// Added to one end of each extent; empty: zeros.
-            output_padding: Vec<usize>,
+            output_padding: Vec<usize> = Vec::new(),
             /// The spatial extents of the result, from which padding follows; empty: they follow from the padding.
-            output_shape: Vec<usize>,
+            output_shape: Vec<usize> = Vec::new(),
             /// Applied to the result.
-            epilogue: Epilogue,
+            epilogue: Epilogue = Epilogue::None,
         },
         /// x (batch, channels, spatial..). Over windows.
         Pool {
@@ -781,7 +782,7 @@ words! {
             /// The window.
             window: Window,
             /// The number of windows is rounded up.
-            ceil_mode: bool,
+            ceil_mode: bool = false,
         },
         /// x (batch, channels, spatial..). Over all spatial dimensions, which stay with extent 1.
         GlobalPool {
@@ -793,123 +794,123 @@ words! {
         /// x (batch, channels, ..), scale, bias, mean, variance (each: channels). With these statistics.
         BatchNormalization {
             /// Added to the variance.
-            epsilon: f64,
+            epsilon: f64 = 1e-5,
         },
         /// x, scale, bias (optional), both broadcast to x. Over the axes from `axis` on. Outputs: y, mean, 1 / standard deviation.
         LayerNormalization {
             /// The first axis.
-            axis: i64,
+            axis: i64 = -1,
             /// Added to the variance.
-            epsilon: f64,
+            epsilon: f64 = 1e-5,
         },
         /// x, scale, broadcast to x. Divided by the root of the mean of squares over the axes from `axis` on.
         RmsNormalization {
             /// The first axis.
-            axis: i64,
+            axis: i64 = -1,
             /// Added to the mean of squares.
-            epsilon: f64,
+            epsilon: f64 = 1e-5,
         },
         /// x (batch, channels, ..), scale, bias (each: channels). Over the spatial dimensions.
         InstanceNormalization {
             /// Added to the variance.
-            epsilon: f64,
+            epsilon: f64 = 1e-5,
         },
         /// x (batch, channels, ..), scale, bias (each: channels). Over the spatial dimensions and groups of channels.
         GroupNormalization {
             /// Groups of channels.
             groups: usize,
             /// Added to the variance.
-            epsilon: f64,
+            epsilon: f64 = 1e-5,
         },
         /// x (batch, channels, ..). Divided by a power of the sum of squares of near channels.
         Lrn {
             /// How many channels.
             size: usize,
             /// Factor.
-            alpha: f64,
+            alpha: f64 = 1e-4,
             /// Power.
-            beta: f64,
+            beta: f64 = 0.75,
             /// Addend.
-            bias: f64,
+            bias: f64 = 1.0,
         },
         /// x. Divided by the norm along an axis.
         LpNormalization {
             /// The axis.
-            axis: i64,
+            axis: i64 = -1,
             /// 1 or 2.
-            p: usize,
+            p: usize = 2,
         },
         /// x. Less the mean, divided by the standard deviation, over some axes.
         MeanVarianceNormalization {
             /// The axes.
-            axes: Vec<i64>,
+            axes: Vec<i64> = vec![0, 2, 3],
         },
         /// x. Along an axis.
         Softmax {
             /// The axis.
-            axis: i64,
+            axis: i64 = -1,
         },
         /// x. The logarithm of `Softmax`.
         LogSoftmax {
             /// The axis.
-            axis: i64,
+            axis: i64 = -1,
         },
         /// x. One at the first largest element along an axis, 0 elsewhere.
         Hardmax {
             /// The axis.
-            axis: i64,
+            axis: i64 = -1,
         },
         /// q (.., queries, d), k (.., keys, d), v (.., keys, dv), mask (optional, broadcast to (.., queries, keys); `bool`: false excludes; floats are added).
         /// softmax(scale q k^T + mask) v. Heads of k and v may be fewer: each serves as many heads of q that follow each other.
         Attention {
             /// The factor; `None`: 1 / sqrt(d).
-            scale: Option<f64>,
+            scale: Option<f64> = None,
             /// A query sees no later keys.
-            causal: bool,
+            causal: bool = false,
             /// Scores become softcap tanh(score / softcap); 0: they do not.
-            softcap: f64,
+            softcap: f64 = 0.0,
         },
         /// x. The largest or smallest elements along an axis, and their positions as `i64`.
         TopK {
             /// How many.
             k: usize,
             /// The axis.
-            axis: i64,
+            axis: i64 = -1,
             /// Whether these are the largest.
-            largest: bool,
+            largest: bool = true,
             /// Whether they are in order.
-            sorted: bool,
+            sorted: bool = true,
         },
         /// x. Sorted along an axis, NaN last, and the positions as `i64`; stable.
         Sort {
             /// The axis.
-            axis: i64,
+            axis: i64 = -1,
             /// Largest first.
-            descending: bool,
+            descending: bool = false,
         },
         /// No input. Uniform numbers from `low` to `high`, by Philox 4x32-10: the same seed, the same bits.
         RandomUniform {
             /// The type: a float.
-            dtype: DType,
+            dtype: DType = DType::F32,
             /// The extents.
             shape: Vec<usize>,
             /// Lower limit.
-            low: f64,
+            low: f64 = 0.0,
             /// Upper limit.
-            high: f64,
+            high: f64 = 1.0,
             /// The seed.
             seed: u64,
         },
         /// No input. Normally distributed numbers, by Philox and Box-Muller.
         RandomNormal {
             /// The type: a float.
-            dtype: DType,
+            dtype: DType = DType::F32,
             /// The extents.
             shape: Vec<usize>,
             /// Mean.
-            mean: f64,
+            mean: f64 = 0.0,
             /// Standard deviation.
-            deviation: f64,
+            deviation: f64 = 1.0,
             /// The seed.
             seed: u64,
         },
@@ -917,6 +918,41 @@ words! {
 }
 
 impl Operator {
+    /// The operator as words: the same ones for the same operator with the same attributes.
+    #[must_use]
+    pub fn words(&self) -> Vec<u64> {
+        words_of(self)
+    }
+
+    /// Whether the extents of the results depend on elements of the inputs, which have to be known then ([`Input::constant`](crate::Input)).
+    #[must_use]
+    pub const fn needs_elements(&self) -> bool {
+        matches!(self, Self::NonZero | Self::Compress { .. } | Self::Range)
+    }
+
+    /// Whether the operator gives the elements of its first input as they are, in the same order.
+    #[must_use]
+    pub const fn keeps_elements(&self) -> bool {
+        matches!(
+            self,
+            Self::Unary(Unary::Identity)
+                | Self::Reshape { .. }
+                | Self::Squeeze { .. }
+                | Self::Unsqueeze { .. }
+                | Self::Flatten { .. }
+        )
+    }
+
+    /// How many of the results every use of the operator has; the others are optional.
+    #[must_use]
+    pub const fn usual_results(&self) -> usize {
+        match self {
+            Self::TopK { .. } | Self::Sort { .. } => 2,
+            Self::Split { sizes, .. } => sizes.len(),
+            _ => 1,
+        }
+    }
+
     /// The name in errors and timelines: that of the function, where the operator is elementwise.
     #[must_use]
     pub const fn name(&self) -> &'static str {

@@ -36,6 +36,17 @@ impl TensorType {
         elements(&self.shape)
     }
 
+    /// The extents of the tensor on a device or in a program file, which has one to five, each at least 1: where the type has other ones, those of a vector.
+    #[must_use]
+    pub fn stored_shape(&self) -> Vec<u64> {
+        let is_kept = (1..=5).contains(&self.rank()) && self.elements() > 0;
+        if is_kept {
+            self.shape.iter().map(|extent| *extent as u64).collect()
+        } else {
+            vec![self.elements().max(1) as u64]
+        }
+    }
+
     /// Bytes of a dense tensor of this type; saturates.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -1,7 +1,11 @@
 //! Operators as words of 64 bits: how a program file and a task hold them.
 //!
 //! The macro [`words!`](words) declares a struct or an enum, and how it is written and read. Reading trusts nothing: a word that fits nowhere
-//! gives `None`. Numbers of an enum are positions in its declaration, so that new members come last.
+//! gives `None`. Numbers of an enum are positions in its declaration, so that new members come last. A field may have a default, which callers by name
+//! (`OperatorSchema`) may leave out; the declaration with its comments is their documentation ([`Schema`]).
+
+pub(crate) use crate::schema::Reader;
+use crate::schema::Schema;
 
 /// What can be written as words.
 pub(crate) trait AttributeWords: Sized {
@@ -9,18 +13,15 @@ pub(crate) trait AttributeWords: Sized {
     fn write(&self, to: &mut Vec<u64>);
     /// Reads the words; `None`: they are none of this type.
     fn read(from: &mut Reader<'_>) -> Option<Self>;
+    /// What the words mean.
+    fn schema() -> Schema;
 }
 
-/// Words that are read one after another.
-pub(crate) struct Reader<'w>(pub(crate) &'w [u64]);
-
-impl Reader<'_> {
-    /// The next word.
-    pub(crate) fn word(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
-    }
+/// The words of a value.
+pub(crate) fn words_of<T: AttributeWords>(value: &T) -> Vec<u64> {
+    let mut words = Vec::new();
+    value.write(&mut words);
+    words
 }
 
 impl AttributeWords for u64 {
@@ -29,6 +30,9 @@ impl AttributeWords for u64 {
     }
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         from.word()
+    }
+    fn schema() -> Schema {
+        Schema::Unsigned
     }
 }
 
@@ -39,6 +43,9 @@ impl AttributeWords for usize {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Self::try_from(from.word()?).ok()
     }
+    fn schema() -> Schema {
+        Schema::Unsigned
+    }
 }
 
 impl AttributeWords for i64 {
@@ -47,6 +54,9 @@ impl AttributeWords for i64 {
     }
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Some(from.word()?.cast_signed())
+    }
+    fn schema() -> Schema {
+        Schema::Signed
     }
 }
 
@@ -57,6 +67,9 @@ impl AttributeWords for f64 {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Some(Self::from_bits(from.word()?))
     }
+    fn schema() -> Schema {
+        Schema::Number
+    }
 }
 
 impl AttributeWords for bool {
@@ -64,11 +77,10 @@ impl AttributeWords for bool {
         to.push(u64::from(*self));
     }
     fn read(from: &mut Reader<'_>) -> Option<Self> {
-        match from.word()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
+        from.flag()
+    }
+    fn schema() -> Schema {
+        Schema::Flag
     }
 }
 
@@ -79,6 +91,9 @@ impl<T: AttributeWords> AttributeWords for Option<T> {
     }
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Some(if bool::read(from)? { Some(T::read(from)?) } else { None })
+    }
+    fn schema() -> Schema {
+        Schema::Optional(T::schema)
     }
 }
 
@@ -95,28 +110,36 @@ impl<T: AttributeWords> AttributeWords for Vec<T> {
         }
         (0..count).map(|_| T::read(from)).collect()
     }
-}
-
-impl<A: AttributeWords, B: AttributeWords> AttributeWords for (A, B) {
-    fn write(&self, to: &mut Vec<u64>) {
-        self.0.write(to);
-        self.1.write(to);
-    }
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
-        Some((A::read(from)?, B::read(from)?))
+    fn schema() -> Schema {
+        Schema::List(T::schema)
     }
 }
 
 /// Declares structs and enums that can be written as words.
 macro_rules! words {
     (@bind $value:ident $inner:ty) => { $value };
+    (@field $field:ident: $Type:ty, [$($about:literal)*] $($default:expr)?) => {
+        $crate::schema::Field {
+            name: stringify!($field),
+            about: concat!($($about, "\n"),*),
+            schema: <$Type as $crate::words::AttributeWords>::schema,
+            default: None$(.or(Some($crate::words::words_of::<$Type>(&$default))))?,
+        }
+    };
+    (@content ($Inner:ty) $($default:expr)?) => {
+        $crate::schema::Content::One(
+            <$Inner as $crate::words::AttributeWords>::schema,
+            None$(.or(Some($crate::words::words_of::<$Inner>(&$default))))?,
+        )
+    };
+    (@content $($field:expr,)*) => { $crate::schema::Content::Fields(vec![$($field),*]) };
     ($(#[$meta:meta])* $vis:vis struct $Name:ident {
-        $($(#[$about:meta])* pub $field:ident: $Type:ty,)*
+        $($(#[doc = $about:literal])* pub $field:ident: $Type:ty $(= $default:expr)?,)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         $vis struct $Name {
-            $($(#[$about])* pub $field: $Type,)*
+            $($(#[doc = $about])* pub $field: $Type,)*
         }
 
         impl $crate::words::AttributeWords for $Name {
@@ -127,15 +150,22 @@ macro_rules! words {
             fn read(from: &mut $crate::words::Reader<'_>) -> Option<Self> {
                 Some(Self { $($field: <$Type as $crate::words::AttributeWords>::read(from)?,)* })
             }
+            fn schema() -> $crate::schema::Schema {
+                $crate::schema::Schema::Struct(vec![
+                    $(words!(@field $field: $Type, [$($about)*] $($default)?)),*
+                ])
+            }
         }
     };
     ($(#[$meta:meta])* pub enum $Name:ident {
-        $($(#[$about:meta])* $Variant:ident $({ $($(#[$inner_about:meta])* $field:ident: $Type:ty,)* })? $(($Inner:ty))?,)*
+        $($(#[doc = $about:literal])* $Variant:ident
+            $({ $($(#[doc = $inner_about:literal])* $field:ident: $Type:ty $(= $default:expr)?,)* })?
+            $(($Inner:ty $(= $inner_default:expr)?))?,)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         pub enum $Name {
-            $($(#[$about])* $Variant $({ $($(#[$inner_about])* $field: $Type,)* })? $(($Inner))?,)*
+            $($(#[doc = $about])* $Variant $({ $($(#[doc = $inner_about])* $field: $Type,)* })? $(($Inner))?,)*
         }
 
         impl $Name {
@@ -168,6 +198,16 @@ macro_rules! words {
                         $((<$Inner as $crate::words::AttributeWords>::read(from)?))?);
                 })*
                 None
+            }
+            fn schema() -> $crate::schema::Schema {
+                $crate::schema::Schema::Enum(vec![$($crate::schema::Variant {
+                    name: stringify!($Variant),
+                    about: concat!($($about, "\n"),*),
+                    content: words!(@content
+                        $(($Inner) $($inner_default)?)?
+                        $($(words!(@field $field: $Type, [$($inner_about)*] $($default)?),)*)?
+                    ),
+                }),*])
             }
         }
     };

@@ -7,7 +7,7 @@
         ...
 """
 
-from . import acl
+from . import acl, ops
 from ._native import (
     Device,
     Event,
@@ -72,6 +72,7 @@ __all__ = [
     "download",
     "include_dir",
     "load_onnx",
+    "ops",
     "program_of",
     "program_of_tasks",
     "task_range",

@@ -10,6 +10,7 @@
 //! kernel_stream.rs  KernelStream, HostBuffer, Event, Notify, Recording
 //! scene_device.rs FieldDevice, FieldCallable (programs of the field of today)      scene_outcome.rs  FieldOutcome
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
+//! operators.rs  OperatorArray, operators on arrays      dlpack.rs  arrays of others
 //! group.rs  Group, devices with ranks      group_program.rs  the program that they run
 //! ```
 //! The part of the package that is written in Python is in `pto_runtime/`.
@@ -21,6 +22,7 @@ mod callbacks;
 mod device;
 mod device_tensors;
 mod device_workload;
+mod dlpack;
 mod failure;
 mod field;
 mod foreign_kernel;
@@ -30,6 +32,7 @@ mod group_program;
 mod group_workload;
 mod kernel_stream;
 mod memory;
+mod operators;
 mod options;
 mod program;
 mod program_stream;
@@ -92,6 +95,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tile_kernel::TileKernelBuilder>()?;
     module.add_function(wrap_pyfunction!(foreign_kernel::foreign_call, module)?)?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
+    module.add_class::<operators::OperatorArray>()?;
+    module.add_function(wrap_pyfunction!(operators::operator_table, module)?)?;
+    module.add_function(wrap_pyfunction!(operators::operator_array, module)?)?;
+    module.add_function(wrap_pyfunction!(operators::operator_array_of, module)?)?;
+    module.add_function(wrap_pyfunction!(operators::operator_array_of_dlpack, module)?)?;
+    module.add_function(wrap_pyfunction!(operators::run_operator, module)?)?;
     callbacks::register(module)?;
     module.add_function(wrap_pyfunction!(field_headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -1,13 +1,13 @@
 //! `ProgramStream`: runs programs on tensors; `Tensor`: one on the device.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pto_host::stitch::{ProgramStream as Stream, Tensor as DeviceTensor};
 use pto_host::workloads::tile::DType;
 
-use pto_native::stitch::{Number, RunRequest, SharedTensor};
+use pto_native::stitch::{Number, OperatorStream, RunRequest, SharedTensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyTuple};
 
@@ -68,7 +68,11 @@ impl Tensor {
 
 /// A stream of a session that runs programs.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct ProgramStream(pub(crate) PyResource<Arc<Stream>>);
+pub(crate) struct ProgramStream(
+    pub(crate) PyResource<Arc<Stream>>,
+    /// Operators on it, once one was asked for.
+    OnceLock<PyResource<Arc<OperatorStream>>>,
+);
 
 /// The element type of an array, or the one that is asked for and takes as many bytes.
 fn dtype_of(array: &Bound<'_, PyAny>, asked: Option<&str>) -> PyResult<DType> {
@@ -256,6 +260,17 @@ impl ProgramStream {
 }
 
 impl ProgramStream {
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self(PyResource::new(Arc::new(stream)), OnceLock::new())
+    }
+
+    /// Operators on the stream.
+    pub(crate) fn operators(&self) -> PyResult<Arc<OperatorStream>> {
+        let stream = self.0.get()?;
+        let made = || PyResource::new(Arc::new(OperatorStream::new(stream)));
+        self.1.get_or_init(made).get().map(Arc::clone)
+    }
+
     /// Waits, and looks for signals meanwhile.
     fn await_end(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<()> {
         let stream = self.0.get()?;
@@ -268,7 +283,7 @@ impl Tensor {
         self.0.get()?.look(look).map_err(raised_from)
     }
 
-    fn new(tensor: Arc<SharedTensor>) -> Self {
+    pub(crate) fn new(tensor: Arc<SharedTensor>) -> Self {
         Self(PyResource::new(tensor))
     }
 

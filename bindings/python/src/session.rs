@@ -49,7 +49,7 @@ impl Session {
     fn stream(&self, py: Python<'_>, overlap: usize) -> PyResult<ProgramStream> {
         let session = self.open_one()?;
         let stream = unlocked(py, || session.overlapping_stream(overlap))?;
-        Ok(ProgramStream(PyResource::new(Arc::new(stream))))
+        Ok(ProgramStream::new(stream))
     }
 
     /// Opens a stream that launches kernels.

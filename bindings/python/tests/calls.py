@@ -8,14 +8,18 @@ list is the call that was made. `test_calls.py` runs this program with fixed see
 
 import faulthandler
 import gc
+import inspect
 import random
 import sys
 import threading
 
+import numpy as np
+
 import pto_runtime as pto
+from pto_runtime import ops
 
 CALLS_OF_A_SEED = 120
-REFUSALS = (pto.PtoError, ValueError, TypeError, OverflowError, MemoryError)
+REFUSALS = (pto.PtoError, ValueError, TypeError, OverflowError, MemoryError, BufferError, IndexError)
 NOTHING = 12  # a library kernel without arguments
 
 
@@ -33,7 +37,7 @@ class Script:
     def __init__(self, seed, lists):
         self.random = random.Random(seed)
         self.lists = lists
-        self.pools = {name: [] for name in ("device", "session", "stream", "program", "event", "flag", "buffer", "tensor", "recording")}
+        self.pools = {name: [] for name in ("device", "session", "stream", "program", "event", "flag", "buffer", "tensor", "recording", "array")}
         self.kept = threading.local()
         self.empty = None
 
@@ -163,6 +167,36 @@ class Script:
         else:
             stream.synchronize(0.001)
 
+    def attribute(self):
+        some = self.random.choice
+        value = some([self.number(), some([0, 1, -1, 2]), some(["f32", "bool", "i64", "relu", "max", "same_upper", "?"]), 0.5, True, None])
+        shape = some([[], value, [value], [value, 2], [1, 1, 1, 1], {"max": {}}, {"scales": [1, 2]}, {"?": value}])
+        return some([value, shape])
+
+    def on_array(self):
+        operators = ops.operators()
+        what, stream = self.random.randrange(12), self.any("program")
+        if what < 2:
+            shape = self.random.choice([(), (4,), (2, 3), (1, 2, 4, 4), (0, 3)])
+            values = np.arange(np.prod(shape), dtype=self.random.choice(["f4", "f4", "f2", "f8", "i8", "u1", "?"])).reshape(shape)
+            self.put("array", ops.array(values, stream, dtype=self.random.choice([None, None, "bf16", "?"])))
+        elif what < 8:
+            name = self.random.choice(list(operators))
+            names = list(inspect.signature(operators[name]).parameters)
+            inputs = [self.random.choice([self.any("array"), self.any("array"), self.any("array"), self.number(), None]) for _ in operators[name].inputs]
+            attributes = {one: self.attribute() for one in names[len(inputs) :] if self.random.random() < 0.5}
+            made = operators[name](*inputs, **attributes)
+            self.put("array", made[0] if isinstance(made, tuple) else made)
+        elif what == 8:
+            self.put("array", self.any("array")[self.random.choice([0, -1, slice(1), slice(None, None, -1), None, (0, 0), self.number()])])
+        elif what == 9:
+            self.put("tensor", self.any("array").tensor)
+        elif what == 10:
+            self.put("array", ops.from_tensor(self.any("tensor"), stream, self.random.choice([None, "bool", "f32"])))
+        else:
+            array = self.any("array")
+            self.random.choice([array.numpy, array.synchronize, lambda: self.put("array", ops.from_dlpack(array, stream))])()
+
     def on_others(self):
         what = self.random.randrange(6)
         if what == 0:
@@ -182,7 +216,7 @@ class Script:
                 pool.pop()
 
     def play(self, calls):
-        makers = [self.on_device] + [self.on_session] * 3 + [self.on_stream] * 8 + [self.on_program] * 3 + [self.on_others] * 2
+        makers = [self.on_device] + [self.on_session] * 3 + [self.on_stream] * 8 + [self.on_program] * 3 + [self.on_array] * 6 + [self.on_others] * 2
         for _ in range(calls):
             maker = self.random.choice(makers) if self.pools["device"] or self.pools["session"] else self.open
             state = self.random.getstate()

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-PAGES = [DOCS / name for name in ("how-to/python.md", "how-to/pto-wsp.md")]
+PAGES = [DOCS / name for name in ("how-to/python.md", "how-to/pto-wsp.md", "how-to/operators.md")]
 PROGRAMS = re.findall(
     r"<!-- The tests run this. -->\n```python\n(.*?)```", "".join(page.read_text() for page in PAGES), re.S
 )
 
 
 def test_there_are_programs():
-    assert len(PROGRAMS) == 5
+    assert len(PROGRAMS) == 6
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

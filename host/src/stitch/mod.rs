@@ -4,6 +4,7 @@
 //! Session --> Stitcher --load--> LoadedProgram          stitcher.rs, loaded.rs
 //!                |--stream--> ProgramStream              stream.rs
 //!                               to_device, to_host       host_tensor.rs
+//!                               launch_kernel            a kernel between programs, on their tensors
 //!                               run(&program, inputs) -> Outputs      inputs.rs, outputs.rs
 //!                               to_layout, converted     conversion.rs: a workload of its own, which the device runs
 //!                |--place--> PlacedProgram              placed.rs: on memory that the caller has
@@ -45,5 +46,5 @@ pub use outputs::Outputs;
 pub use placed::{PlacedProgram, PlacedRun};
 pub use sequence::{PlannedConversion, Sequence, SequencePlan, Step};
 pub use stitcher::{StitchOptions, Stitcher};
-pub use stream::ProgramStream;
+pub use stream::{KernelArgument, ProgramStream};
 pub use tensor::Tensor;

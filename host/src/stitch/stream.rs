@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pto_abi::stream::StreamCapacities;
+use pto_abi::{FuncId, GmAddr};
 use pto_graph::plan::LaunchPart;
 use pto_graph::task_list::ListedTask;
 use pto_workload::program::{Format, MemorySpace, Role, TensorDescription, TensorLayout};
@@ -55,6 +56,15 @@ struct State {
     used: HashMap<usize, (Arc<ProgramCore>, Arc<BoundProgram>)>,
     /// For the report of the last launch.
     last: Option<RunTicket>,
+}
+
+/// An argument of a kernel that a stream launches between programs.
+#[derive(Clone, Copy, Debug)]
+pub enum KernelArgument<'t> {
+    /// A word.
+    Word(u64),
+    /// So many bytes behind the first one of a tensor.
+    Tensor(&'t Tensor, u64),
 }
 
 /// A tensor of a run.
@@ -272,7 +282,7 @@ impl ProgramStream {
         for (tensor, part) in loaded.program.tensors().iter().zip(parts) {
             if tensor.begins_with_zeros {
                 self.flush()?;
-                self.stream.fill(pto_abi::GmAddr(part.address()), 0, tensor.bytes())?;
+                self.stream.fill(GmAddr(part.address()), 0, tensor.bytes())?;
             }
         }
         Ok(())
@@ -492,6 +502,73 @@ impl ProgramStream {
         self.flush()?;
         self.stream.copy_to_device(tensor.address(), from.bytes().to_vec())?;
         self.to_layout(tensor, layout)
+    }
+
+    /// A dense tensor whose elements are nothing in particular until a command of this stream writes them.
+    ///
+    /// # Errors
+    /// The device has no room; there is no tensor of these extents.
+    pub fn uninitialised(&self, dtype: DType, shape: &[u64]) -> Result<Tensor, StitchError> {
+        let form = row_major(dtype, shape);
+        check_form(&form)?;
+        self.fresh(&form)
+    }
+
+    /// Launches a kernel, as [`Stream::launch_blocks`] does, after the programs that were asked for before. Tensors that are dropped after the call keep their
+    /// memory until the launch is over.
+    ///
+    /// # Errors
+    /// A tensor is of another stream, or has fewer bytes; those of [`Stream::launch_blocks`].
+    pub fn launch_kernel(
+        &self,
+        func_id: FuncId,
+        blocks: u32,
+        args: &[KernelArgument<'_>],
+    ) -> Result<(), StitchError> {
+        let word = |arg: &KernelArgument<'_>| match arg {
+            KernelArgument::Word(word) => Ok::<_, StitchError>(*word),
+            KernelArgument::Tensor(tensor, offset) => {
+                self.check_own(tensor, "of the launch")?;
+                self.check_bytes(tensor, *offset, 0)?;
+                Ok(tensor.address().0 + offset)
+            }
+        };
+        let words: Vec<u64> = args.iter().map(word).collect::<Result<_, _>>()?;
+        self.flush()?;
+        self.stream.launch_blocks(func_id, blocks, &words)?;
+        Ok(())
+    }
+
+    /// Waits for a tensor, and copies bytes of it to the host: so many from `first` on.
+    ///
+    /// # Errors
+    /// The tensor is of another stream, or has fewer bytes; those of [`synchronize`](Self::synchronize).
+    pub fn read_bytes(
+        &self,
+        tensor: &Tensor,
+        first: u64,
+        bytes: usize,
+    ) -> Result<Vec<u8>, StitchError> {
+        self.check_own(tensor, "to copy")?;
+        self.check_bytes(tensor, first, bytes as u64)?;
+        let copy = HostBuffer::new(bytes)?;
+        if bytes > 0 {
+            self.flush()?;
+            self.stream.copy_from_device(GmAddr(tensor.address().0 + first), &copy)?;
+        }
+        self.synchronize()?;
+        Ok(copy.to_vec())
+    }
+
+    fn check_bytes(&self, tensor: &Tensor, first: u64, bytes: u64) -> Result<(), StitchError> {
+        if first.checked_add(bytes).is_some_and(|end| end <= tensor.bytes()) {
+            return Ok(());
+        }
+        Err(StitchError::Session(SessionError::Argument {
+            what: "bytes of a tensor",
+            found: format!("{bytes} bytes from byte {first} on, of {}", tensor.bytes()),
+            allowed: "bytes that the tensor has",
+        }))
     }
 
     /// A tensor of zeros.

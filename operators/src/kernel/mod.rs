@@ -7,6 +7,7 @@ mod elementwise;
 mod failure;
 mod function;
 mod index;
+mod launch;
 mod line;
 mod map;
 mod maps;
@@ -22,6 +23,10 @@ mod rules;
 mod task;
 mod work;
 
+pub use launch::{
+    BlockWork, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, LaunchedOperator, MOST_LAUNCH_TENSORS,
+    blocks_of, run_launch, units_of,
+};
 pub(crate) use task::{DESCRIPTIONS, Description, HEAD, kernel_name};
 pub use task::{OperatorKernel, PreparedOperator, STATUS, kernels};
 pub(crate) use work::work;

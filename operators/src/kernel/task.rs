@@ -23,7 +23,7 @@ use crate::error::{Argument, OperatorError};
 use crate::infer::Input;
 use crate::operator::Operator;
 use crate::tensor::TensorType;
-use crate::words::{AttributeWords as _, Reader, words};
+use crate::words::{AttributeWords as _, Reader, words, words_of};
 
 words! {
     /// What a task does: an operator on tensors of these types.
@@ -51,9 +51,7 @@ const PANIC: u64 = u64::MAX;
 impl Description {
     /// The words.
     pub(crate) fn words(&self) -> Vec<u64> {
-        let mut words = Vec::new();
-        self.write(&mut words);
-        words
+        words_of(self)
     }
 
     fn of_words(words: &[u64]) -> Option<Self> {
@@ -314,6 +312,18 @@ impl PreparedOperator {
         let given: Vec<_> = inputs.iter().map(Option::as_ref).collect();
         let work = operator.work(&given, &outputs)?;
         Ok(Self { description: Description { operator, inputs, outputs }, work })
+    }
+
+    /// How many addresses it needs: those of the inputs, then those of the outputs.
+    #[must_use]
+    pub const fn tensors(&self) -> usize {
+        self.description.inputs.len() + self.description.outputs.len()
+    }
+
+    /// The types of the outputs.
+    #[must_use]
+    pub fn outputs(&self) -> &[TensorType] {
+        &self.description.outputs
     }
 
     /// How it is split into units.

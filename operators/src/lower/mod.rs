@@ -251,7 +251,7 @@ impl<'g> Lowering<'g> {
                 Some(Err(error)) => errors.push(LowerError { node: node.name.clone(), error }),
                 None => {
                     if let (true, Some(Some(input))) =
-                        (is_alias(&node.operator), node.inputs.first())
+                        (node.operator.keeps_elements(), node.inputs.first())
                     {
                         self.is_run[number] = false;
                         self.roots[node.outputs[0].0] = self.roots[input.0];
@@ -543,7 +543,7 @@ impl<'g> Lowering<'g> {
                 name: name.clone(),
                 role,
                 dtype: ty.dtype.stored(),
-                shape: stored_shape(ty),
+                shape: ty.stored_shape(),
                 layout: TensorLayout::device(),
                 begins_with_zeros: false,
             }
@@ -566,28 +566,6 @@ fn described_by_model((name, ty): &(String, TensorType)) -> ModelTensor {
         shape: ty.shape.iter().map(|extent| *extent as u64).collect(),
         is_bool: ty.dtype == DType::Bool,
     }
-}
-
-/// The extents of a tensor of a program file: one to five, each at least 1.
-fn stored_shape(ty: &TensorType) -> Vec<u64> {
-    let is_kept = (1..=5).contains(&ty.rank()) && ty.elements() > 0;
-    if is_kept {
-        ty.shape.iter().map(|extent| *extent as u64).collect()
-    } else {
-        vec![ty.elements().max(1) as u64]
-    }
-}
-
-/// Whether the operator gives the elements of its first input as they are, in the same order.
-const fn is_alias(operator: &Operator) -> bool {
-    matches!(
-        operator,
-        Operator::Unary(Unary::Identity)
-            | Operator::Reshape { .. }
-            | Operator::Squeeze { .. }
-            | Operator::Unsqueeze { .. }
-            | Operator::Flatten { .. }
-    )
 }
 
 /// The units of each task: (first, count).

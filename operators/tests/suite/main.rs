@@ -6,4 +6,5 @@ mod random;
 mod reach;
 mod reference;
 mod refused;
+mod schema;
 mod special;

@@ -11,18 +11,18 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use pto_operators::{LAUNCH_HEAD, LOST_FAULT, LaunchStatus, MOST_LAUNCH_TENSORS, run_launch};
+
 use crate::device::{self, KernelEntry};
 use crate::element::ElementType;
 use crate::objects::{
     INTEGERS, ObjectTable, SCALARS, ScalarObject, TENSOR_LISTS, TENSORS, TensorObject,
     dense_strides, extent_of, put,
 };
-use crate::plan::{self, CompiledCall, FAULT, HEAD, LaunchStatus};
+use crate::plan::{self, CompiledCall};
 use crate::refusal::{Checked, INNER, INVALID, Rejection};
 use crate::value::View;
 
-/// Tensors of a call, at most: a kernel takes 128 words.
-const MOST_TENSORS: usize = 128 - HEAD - 1;
 /// Plans that are kept, at most. A plan beyond them is made for each call again.
 const MOST_PLANS: usize = 1 << 16;
 
@@ -495,7 +495,7 @@ pub(crate) unsafe fn prepare(
     gather: impl FnOnce() -> Checked<Gathered>,
 ) -> i32 {
     let made = guarded(|| {
-        if let Some(fault) = FAULT.get() {
+        if let Some(fault) = LOST_FAULT.get() {
             return Err(Rejection::new(INNER, format!("an operator failed before: {fault}")));
         }
         if size.is_null() || executor.is_null() {
@@ -503,10 +503,10 @@ pub(crate) unsafe fn prepare(
             return Err(Rejection::null(name));
         }
         let Gathered { args, outs, tensors } = gather()?;
-        if tensors > MOST_TENSORS {
+        if tensors > MOST_LAUNCH_TENSORS {
             return Err(Rejection::new(
                 INVALID,
-                format!("there are {tensors} tensors; a call takes {MOST_TENSORS}"),
+                format!("there are {tensors} tensors; a call takes {MOST_LAUNCH_TENSORS}"),
             ));
         }
         let call = OperatorCall { args, outs, alias: Alias::None }.with_alias();
@@ -579,7 +579,7 @@ extern "C" fn outcome(context: *mut c_void, text: *mut c_char, room: usize) -> i
     const EXCEPTION: i32 = 507_015;
     // SAFETY: `run` passes such a context, which lives until it is released.
     let context = unsafe { &*context.cast::<LaunchContext>() };
-    let Some(why) = context.status.0.get() else { return 0 };
+    let Some(why) = context.status.get() else { return 0 };
     for (at, byte) in why.bytes().take(room.saturating_sub(1)).chain([0]).enumerate() {
         let to = text.cast::<u8>().wrapping_add(at);
         // SAFETY: the caller has `room` bytes there.
@@ -608,9 +608,9 @@ pub(crate) fn run(row: &'static Row, executor: usize, stream: usize) -> i32 {
         }
         let function = kernel(row)?;
         let mut words = [0_u64; 128];
-        let count = HEAD + taken.addresses.len();
+        let count = LAUNCH_HEAD + taken.addresses.len();
         words[0] = Arc::as_ptr(&taken.plan).expose_provenance() as u64;
-        words[HEAD..count].copy_from_slice(&taken.addresses);
+        words[LAUNCH_HEAD..count].copy_from_slice(&taken.addresses);
         let context = (taken.plan.can_fail || !taken.is_kept).then(|| {
             let context =
                 LaunchContext { _plan: Arc::clone(&taken.plan), status: LaunchStatus::default() };
@@ -641,7 +641,7 @@ fn kernel(row: &'static Row) -> Checked<usize> {
         return Ok(*function);
     }
     let is_cube = ["Matmul", "Dot", "Einsum"].iter().any(|name| row.kernel.ends_with(name));
-    let entry: KernelEntry = plan::run;
+    let entry: KernelEntry = run_launch::<CompiledCall>;
     let function = device::make_kernel(row.kernel, entry, u32::from(!is_cube))?;
     Ok(*row.function.get_or_init(|| function))
 }

@@ -8,12 +8,13 @@
 
 use pto_operators::{
     Activation, Binary, DType, Input, Operator, PreparedOperator, TensorType, Unary, WorkSplit,
+    blocks_of,
 };
 
 use crate::call::{Alias, OperatorCall, TensorRef};
 use crate::element::ElementType;
 use crate::plan::{
-    Action, Body, CallStep, CompiledCall, DirectOperand, Function, ValueSource, blocks_of, chunk,
+    Action, Body, CallStep, CompiledCall, DirectOperand, Function, ValueSource, chunk,
 };
 use crate::refusal::{Checked, Rejection};
 use crate::value::{Value, takes_complex};

@@ -1,26 +1,13 @@
-//! A compiled call: what cores run for an operator on tensors of these types and extents.
-//!
-//! ```text
-//! words of a launch: plan | outcome, or 0 | address of each tensor .. | block context, where there are several blocks
-//! ```
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+//! A compiled call: what the cores run for an operator on tensors of these types and extents. Its launches are those of `pto_operators::run_launch`.
 
 use pto_abi::block::BlockContext;
-use pto_operators::{Operator, PreparedOperator, Tensor};
+use pto_operators::{BlockWork, Operator, PreparedOperator, Tensor, units_of};
 
 use crate::element::ElementType;
 use crate::value::{self, Value, View};
 
 /// Elements that an operator in place computes at a time.
 const CHUNK: usize = 16_384;
-/// Words in front of the addresses.
-pub(crate) const HEAD: usize = 2;
-/// About how long a block takes at least, in ns.
-const GRAIN_NS: f64 = 20_000.0;
-/// Blocks, at most: the cores of a device.
-const MOST_BLOCKS: usize = 24;
 
 /// A compiled call.
 pub(crate) struct CompiledCall {
@@ -79,73 +66,18 @@ pub(crate) struct CallStep {
     pub(crate) outputs: Vec<usize>,
 }
 
-/// How a launch ended, where it can fail: the reason is set once.
-#[derive(Default)]
-pub(crate) struct LaunchStatus(pub(crate) OnceLock<String>);
-
-/// A fault of this library in a launch without an outcome: the next call reports it.
-pub(crate) static FAULT: OnceLock<String> = OnceLock::new();
-
-/// Into how many blocks work is split.
-pub(crate) fn blocks_of(units: usize, cost_ns: f64) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a number of blocks, which is clamped"
-    )]
-    let wanted = (units as f64 * cost_ns / GRAIN_NS) as usize;
-    u32::try_from(wanted.clamp(1, MOST_BLOCKS).min(units.max(1))).unwrap_or(1)
-}
-
-/// The units of a block: first, count.
-fn units_of(units: usize, context: BlockContext) -> (usize, usize) {
-    let mut size = units.div_ceil(context.blocks.max(1) as usize);
-    if size > 1024 {
-        size = size.next_multiple_of(64);
+impl BlockWork for CompiledCall {
+    fn tensors(&self) -> usize {
+        self.tensors.len()
     }
-    let first = size.saturating_mul(context.block as usize).min(units);
-    (first, size.min(units - first))
-}
 
-/// The kernel of every operator.
-///
-/// # Safety
-/// `args` are the words at the head of this file: the plan and the status live, and each address is that of live memory of the view.
-pub(crate) unsafe extern "C" fn run(args: *const u64) {
-    let word = |at: usize| {
-        let word = args.wrapping_add(at);
-        // SAFETY: the caller promises the words.
-        unsafe { word.read() }
-    };
-    let address = |at: usize| usize::try_from(word(at)).unwrap_or(0);
-    let plan = std::ptr::with_exposed_provenance::<CompiledCall>(address(0));
-    // SAFETY: the caller promises the plan.
-    let plan = unsafe { &*plan };
-    let status = std::ptr::with_exposed_provenance::<LaunchStatus>(address(1));
-    // SAFETY: null, or the caller promises the status.
-    let status = unsafe { status.as_ref() };
-    let addresses: Vec<u64> = (0..plan.tensors.len()).map(|at| word(HEAD + at)).collect();
-    let context = if plan.blocks > 1 {
-        BlockContext::of(word(HEAD + plan.tensors.len()))
-    } else {
-        BlockContext::ONLY
-    };
-    let done = catch_unwind(AssertUnwindSafe(|| {
+    fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    unsafe fn compute(&self, addresses: &[u64], context: BlockContext) -> Result<(), String> {
         // SAFETY: the caller promises the memory.
-        unsafe { plan.compute(&addresses, context) }
-    }));
-    let why = match done {
-        Ok(Ok(())) => return,
-        Ok(Err(why)) => why,
-        Err(_) => "the library panicked; standard error has the location: report it".to_owned(),
-    };
-    match status {
-        Some(status) => drop(status.0.set(why)),
-        None => {
-            eprintln!("pto aclnn: an operator failed: {why}");
-            drop(FAULT.set(why));
-        }
+        unsafe { self.block(addresses, context) }
     }
 }
 
@@ -154,7 +86,7 @@ impl CompiledCall {
     ///
     /// # Safety
     /// Each address is that of live memory of the view; no other thread writes the outputs meanwhile, and only this plan writes inputs.
-    unsafe fn compute(&self, addresses: &[u64], context: BlockContext) -> Result<(), String> {
+    unsafe fn block(&self, addresses: &[u64], context: BlockContext) -> Result<(), String> {
         match &self.body {
             Body::Nothing => Ok(()),
             Body::Direct { operator, operands } => {

@@ -6,6 +6,7 @@
 //! SharedTensor: here, or gone, and then it says to which call         tensor.rs
 //!     RunRequest: the arguments of a run: shared tensors by name         request.rs
 //!     TensorRecording: what was captured, with its tensors            recording.rs
+//!     OperatorStream: operators on arrays, which are parts of such tensors   operators.rs
 //! choices.rs: a program with roles and layouts as texts     tasks.rs: a program of tasks     names.rs: element types and others by their names
 //! failure.rs: what went wrong
 //! ```
@@ -15,6 +16,7 @@
 mod choices;
 mod failure;
 mod names;
+mod operators;
 mod recording;
 mod request;
 mod session;
@@ -23,6 +25,7 @@ mod tensor;
 
 pub use choices::Choices;
 pub use names::{element_type, func_id, reduction, value_test};
+pub use operators::{OperatorArray, OperatorInput, OperatorStream};
 pub use recording::TensorRecording;
 pub use request::{Number, RunRequest};
 pub use session::{load, open_session};

@@ -193,7 +193,7 @@ impl SharedTensor {
 }
 
 /// The name of the tensor in errors of calls with one tensor.
-const WHAT: &str = "the tensor";
+pub(super) const WHAT: &str = "the tensor";
 
 fn parsed(layout: &str, dtype: DType, shape: &[u64]) -> Result<TensorLayout, Failure> {
     TensorLayout::parse(layout, dtype, shape)
