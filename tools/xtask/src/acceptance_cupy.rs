@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cargo::cargo;
-use crate::python;
+use crate::python::{self, NUMPY_ASCEND as PACKAGE};
 
-/// The package, a pre-release.
-const PACKAGE: &str = "numpy-ascend==14.0.0a1";
 /// Minutes for the package's tests, where the caller names none.
 const MINUTES: &str = "60";
 /// Device memory of a process of tests: some ask for all that there is.

@@ -12,6 +12,7 @@
 //!                    provider for CANN on our devices;
 //!                    with `--cupy [MINUTES]` CuPy for Ascend, which it fetches: its operators against NumPy, and its own tests;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
+//! parts              a small part of `acceptance --onnx` and `acceptance --cupy`, which the suite runs where PyPI can be reached
 //! seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without
 //! mpi [--mpich]      installs OpenMPI, with `--mpich` MPICH as well, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! address            runs programs in C++ under AddressSanitizer
@@ -46,6 +47,7 @@ mod generate;
 mod lane;
 mod miri;
 mod mpi;
+mod package_parts;
 mod python;
 mod race;
 mod recipes;
@@ -63,7 +65,7 @@ usage: cargo xtask <command>
 
   test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
   test --apart       those of its steps that need little of the others: loom, shuttle, mutants, what a task costs, the
-                     race detector, seeded runs, recipes, the address sanitizer, the Python package, ranks over MPI; `test` runs
+                     race detector, seeded runs, recipes, the address sanitizer, the Python package, packages of PyPI, ranks over MPI; `test` runs
                      them in a second process at the same time
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both, the lints at the same time as the tests; what .ci/run calls
@@ -78,6 +80,8 @@ usage: cargo xtask <command>
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path, and with `--dates COUNT` the programs
                      of so many dates of its history, newest first
+  parts              runs a small part of `acceptance --onnx` and `acceptance --cupy`, as the suite does, in about 40 s; says so
+                     where PyPI cannot be reached
   seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without, and compares
                      the bits of all arrays with program order
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it;
@@ -134,6 +138,7 @@ fn main() -> ExitCode {
         ["release", "--of-tests"] => steps::run_all(&[suite::release_of_tests(&root)]),
         ["release"] => release::run(&root, &suite::target_folder(&root)),
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
+        ["parts"] => steps::run_all(&[suite::package_parts(&root)]),
         ["docs"] => book::build(&root, &suite::target_folder(&root)),
         ["generate", "--check"] => generate::check(&root),
         [] | ["help" | "--help" | "-h"] => {

@@ -43,10 +43,13 @@ fn flash_qemu(root: &Path, target: &Path) -> Result<PathBuf, String> {
 
 /// The command, and the libraries of the CANN interface. The tests of both have built them, with the features of the whole workspace: nothing is compiled
 /// here after them.
-fn build_command(root: &Path) -> Result<(), String> {
-    let tests = ["--test", "command", "--test", "programs"];
+pub(crate) fn build_command(root: &Path) -> Result<(), String> {
+    let tests = ["--test", "command", "--test", "programs", "--test", "onnx"];
     run(cargo(root).args(["test", "--quiet", "--workspace", "--no-run"]).args(tests))
 }
+
+/// CuPy for Ascend, a pre-release.
+pub(crate) const NUMPY_ASCEND: &str = "numpy-ascend==14.0.0a1";
 
 /// An environment for the wheel.
 struct Environment {
@@ -119,6 +122,21 @@ const CUPY: Environment = Environment {
     alone: &[],
 };
 
+/// With what the suite runs of the two above. NumPy is the one that ONNX Runtime for CANN takes; the others run with it as well.
+const PARTS: Environment = Environment {
+    folder: "package-parts-venv",
+    interpreter: "python3.11",
+    options: &[],
+    from_pypi: &["onnxruntime-cann==1.24.4", "numpy<2", "fastrlock==0.8.4"],
+    alone: &[
+        "rapidocr-onnxruntime==1.4.4",
+        "onnx==1.23.2",
+        "ml_dtypes==0.6.0",
+        "typing_extensions",
+        NUMPY_ASCEND,
+    ],
+};
+
 /// With Debian's packages, torch among them, under Debian's own interpreter.
 const BESIDE_DEBIAN: Environment = Environment {
     folder: "python-venv-debian",
@@ -147,6 +165,19 @@ pub(crate) fn install_onnxruntime(target: &Path) -> Result<PathBuf, String> {
 /// Makes a fresh virtual environment for CuPy on Ascend; its interpreter.
 pub(crate) fn install_cupy(target: &Path) -> Result<PathBuf, String> {
     CUPY.packages(target)
+}
+
+/// What became of an installation.
+pub(crate) enum Installed {
+    /// The interpreter of the environment.
+    At(PathBuf),
+    /// This machine cannot have it: why.
+    Not(String),
+}
+
+/// Makes a virtual environment with what the suite runs of packages, or takes the one that an earlier call has made.
+pub(crate) fn install_parts(target: &Path) -> Result<Installed, String> {
+    PARTS.kept(target)
 }
 
 /// Builds the wheel and installs it into a fresh virtual environment; the interpreter of that.
@@ -184,6 +215,32 @@ impl Environment {
             pip(&python, &[&["--no-deps"], self.alone].concat())?;
         }
         Ok(python)
+    }
+
+    /// An environment with what comes from PyPI, which is kept until other packages are asked for.
+    fn kept(&self, target: &Path) -> Result<Installed, String> {
+        let venv = target.join(self.folder);
+        let python = venv.join("bin/python");
+        let (list, wanted) =
+            (venv.join("packages"), [self.from_pypi, self.alone].concat().join("\n"));
+        if std::fs::read_to_string(&list).is_ok_and(|found| found == wanted) {
+            return Ok(Installed::At(python));
+        }
+        let version = Command::new(self.interpreter).arg("--version").output();
+        if !version.is_ok_and(|told| told.status.success()) {
+            let why = format!("there is no {}, for which the packages are made", self.interpreter);
+            return Ok(Installed::Not(why));
+        }
+        removed(&venv)?;
+        self.make(&venv)?;
+        for arguments in [self.from_pypi.to_vec(), [&["--no-deps"], self.alone].concat()] {
+            if let Some(why) = pip_where_possible(&python, &arguments)? {
+                return Ok(Installed::Not(why));
+            }
+        }
+        std::fs::write(&list, wanted)
+            .map_err(|error| format!("{} cannot be written: {error}", list.display()))?;
+        Ok(Installed::At(python))
     }
 
     fn make(&self, venv: &Path) -> Result<(), String> {
@@ -257,6 +314,27 @@ fn removed(folder: &Path) -> Result<(), String> {
 fn pip(python: &Path, arguments: &[&str]) -> Result<(), String> {
     run(Command::new(python).args(["-m", "pip", "install", "--quiet"]).args(arguments))
         .map_err(|why| format!("{why}; nothing was tested: PyPI must be reachable"))
+}
+
+/// As [`pip`]; why not, where PyPI cannot be reached.
+fn pip_where_possible(python: &Path, arguments: &[&str]) -> Result<Option<String>, String> {
+    /// What pip says where it cannot connect.
+    const UNREACHABLE: [&str; 4] =
+        ["Failed to establish a new connection", "timed out", "ProxyError", "SSLError"];
+    let mut install = Command::new(python);
+    install.args(["-m", "pip", "install", "--quiet", "--retries", "1", "--timeout", "10"]);
+    install.args(arguments);
+    println!("{install:?}");
+    let told =
+        install.output().map_err(|error| format!("{install:?} cannot be started: {error}"))?;
+    if told.status.success() {
+        return Ok(None);
+    }
+    let said = String::from_utf8_lossy(&told.stderr);
+    match UNREACHABLE.iter().find(|words| said.contains(**words)) {
+        Some(words) => Ok(Some(format!("PyPI cannot be reached (pip says: {words})"))),
+        None => Err(format!("{install:?}: {}\n{said}", told.status)),
+    }
 }
 
 fn install_programs(programs: &[packages::Program]) -> Result<(), String> {

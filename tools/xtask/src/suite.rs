@@ -11,6 +11,7 @@ use crate::generate;
 use crate::lane;
 use crate::miri;
 use crate::mpi;
+use crate::package_parts;
 use crate::python;
 use crate::race;
 use crate::recipes;
@@ -101,6 +102,7 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
         address_sanitizer(root),
         python_package(root),
         release_of_tests(root),
+        package_parts(root),
         mpi_ranks(root, mpi::RequiredMpi::OpenMpi),
         Step::cargo("doc tests", "test --workspace --doc"),
         build_without_std(root),
@@ -169,6 +171,12 @@ pub(crate) fn python_package(root: &Path) -> Step {
 pub(crate) fn release_of_tests(root: &Path) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
     Step::call("tarball", move || release::tarball_of_tests(&root, &target))
+}
+
+/// A part of packages from PyPI that call the CANN interface.
+pub(crate) fn package_parts(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call_where_possible("packages of PyPI", move || package_parts::test(&root, &target))
 }
 
 /// The header that is made from the crate of the C interface, by the test that holds it current.
