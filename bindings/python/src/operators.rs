@@ -90,11 +90,6 @@ impl OperatorArray {
         Ok(PyTensor::new(Arc::clone(tensor)))
     }
 
-    /// Whether both are of one stream.
-    fn is_beside(&self, other: &Self) -> PyResult<bool> {
-        Ok(Arc::ptr_eq(&self.0.get()?.stream, &other.0.get()?.stream))
-    }
-
     /// Waits for the array; a capsule of DLPack with a copy of it.
     fn dlpack<'py>(&self, py: Python<'py>, knows_versions: bool) -> PyResult<Bound<'py, PyAny>> {
         dlpack::export(py, &self.host(py)?, knows_versions)
