@@ -14,6 +14,7 @@ pub struct Kernel {
     name: String,
     kind: CoreKind,
     code: KernelCode,
+    cost_word: Option<usize>,
 }
 
 /// Where a kernel's code comes from.
@@ -53,23 +54,37 @@ impl Kernel {
     /// protect memory from kernels, and the simulator does not protect this process.
     #[must_use]
     pub fn from_fn(name: impl Into<String>, kind: CoreKind, entry: KernelFn) -> Self {
-        Self { name: name.into(), kind, code: KernelCode::Function(entry) }
+        let code = KernelCode::Function(entry);
+        Self { name: name.into(), kind, code, cost_word: None }
     }
 
     /// A kernel of the blob that the device has, for cores of `kind`; see `Device::flashed_kernels`.
     pub(crate) fn flashed(name: String, kind: CoreKind) -> Self {
-        Self { name, kind, code: KernelCode::Flashed }
+        Self { name, kind, code: KernelCode::Flashed, cost_word: None }
     }
 
     pub(crate) fn of_library(kernel: &'static LibraryKernel) -> Self {
         let name = kernel.name.to_owned();
-        Self { name, kind: kernel.kind, code: KernelCode::Library(kernel) }
+        let code = KernelCode::Library(kernel);
+        Self { name, kind: kernel.kind, code, cost_word: None }
     }
 
     /// Sets the kernel's name in reports.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
+    }
+
+    /// The word of each task that says how many nanoseconds a core of the device takes for it, one of the first twelve; 0 there: that is not known. In virtual
+    /// time a task takes them where costs come from a model (`KernelCosts::Library`).
+    #[must_use]
+    pub fn with_cost_word(self, at: usize) -> Self {
+        Self { cost_word: Some(at), ..self }
+    }
+
+    /// The word of a task with its cost.
+    pub(crate) const fn cost_word(&self) -> Option<usize> {
+        self.cost_word
     }
 
     /// The name that reports use.

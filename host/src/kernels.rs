@@ -120,7 +120,7 @@ impl KernelTable {
         };
         *entry = address.0;
         self.version += 1;
-        backend.name_kernel(address, func_id, kernel.name());
+        backend.name_kernel(address, func_id, &kernel);
         self.kinds.set(func_id, Some(&kernel));
         self.registered.insert(func_id, kernel);
         Ok(())

@@ -6,7 +6,7 @@ use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Stitche
 use pto_host::workloads::program::TensorLayout;
 use pto_host::{Kernel, Session};
 use pto_operators::{
-    LowerOptions, Lowered, OperatorKernel, STATUS, Status, Tensor, TensorType, ValueId,
+    COST_WORD, LowerOptions, Lowered, OperatorKernel, STATUS, Status, Tensor, TensorType, ValueId,
 };
 
 use crate::build::Built;
@@ -113,7 +113,9 @@ impl Runner {
     pub fn load(&self, built: &Built, lowered: Lowered) -> Result<LoadedModel, ModelError> {
         let operators = pto_operators::kernels(&lowered.program)
             .map_err(|error| ModelError::Lower(error.to_string()))?;
-        let kernel = |found: OperatorKernel| Kernel::from_fn(found.name, found.kind, found.entry);
+        let kernel = |found: OperatorKernel| {
+            Kernel::from_fn(found.name, found.kind, found.entry).with_cost_word(COST_WORD)
+        };
         let kernels = operators.into_iter().map(kernel).collect();
         let nodes = built.graph.nodes().iter().map(|node| node.name.clone()).collect();
         let (inputs, outputs) = (lowered.inputs, lowered.outputs);

@@ -39,9 +39,9 @@ pub use error::{Argument, OperatorError};
 pub use graph::{Node, OperatorGraph, Value, ValueId};
 pub use infer::{Input, broadcast};
 pub use kernel::{
-    BlockWork, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, LaunchedOperator, MOST_LAUNCH_TENSORS,
-    OperatorKernel, PreparedOperator, Reach, STATUS, WorkSplit, blocks_of, kernels, run_launch,
-    units_of,
+    BlockWork, COST_WORD, LAUNCH_COST_WORD, LAUNCH_HEAD, LOST_FAULT, LaunchStatus,
+    LaunchedOperator, MOST_LAUNCH_TENSORS, OperatorKernel, PreparedOperator, Reach, STATUS,
+    TaskCost, WorkSplit, blocks_of, kernels, run_launch, units_of,
 };
 pub use lower::{LowerError, LowerOptions, Lowered, Status};
 pub use operator::{

@@ -469,6 +469,9 @@ words! {
         Unary(Unary),
         /// An elementwise function with numbers.
         Activation(Activation),
+        /// Several functions, of `f32` and `f64`: operand 0 is the result of the product, 1 that of the first step, and so on. What is left is the result of
+        /// the last one.
+        Steps(Vec<Step>),
     }
 }
 

@@ -5,7 +5,7 @@
 
 mod tile;
 
-pub use tile::{OnChip, tile_kernel, tile_kernel_on_chip};
+pub use tile::{OnChip, tile_kernel, tile_kernel_on_chip, unary};
 
 /// Picoseconds of one cycle at 1.85 GHz.
 pub const CYCLE_PS: u64 = 541;
@@ -101,6 +101,32 @@ pub const fn product([m, k, n]: [u64; 3], bytes: u64) -> u64 {
     let blocks = m.div_ceil(16) * (k * bytes).div_ceil(32) * n.div_ceil(16);
     let cycles_per_block = if bytes >= F32 { 2 } else { 1 };
     (6 + cycles_per_block * blocks) * CYCLE_PS
+}
+
+/// Rows of a result that the matrix unit holds at a time: 128 KiB are 128 x 256 sums of 32 bits.
+const UNIT_ROWS: u64 = 128;
+/// Columns of it.
+const UNIT_COLS: u64 = 256;
+/// Bytes of an operand that a cube core keeps at a time: half of its L1.
+const KEPT_BYTES: u64 = 256 << 10;
+
+/// A product of any extents on a cube core, without the result: what it moves from global memory, and what it takes on the core. `operands`: bytes of
+/// both sides in global memory, of which the core keeps one in parts, and reads the other one once for each part. `times`: so many such products.
+#[must_use]
+pub const fn large_product(
+    [m, k, n]: [u64; 3],
+    bytes: u64,
+    operands: [u64; 2],
+    times: u64,
+) -> [u64; 2] {
+    let [a, b] = operands;
+    let keep_a = a.saturating_add(b.saturating_mul(a.div_ceil(KEPT_BYTES)));
+    let keep_b = b.saturating_add(a.saturating_mul(b.div_ceil(KEPT_BYTES)));
+    let read = if keep_a < keep_b { keep_a } else { keep_b };
+    let on_core = transfer_bytes(m * k * bytes * n.div_ceil(UNIT_COLS), L1_TO_L0A)
+        + transfer_bytes(k * n * bytes * m.div_ceil(UNIT_ROWS), L1_TO_L0B)
+        + product([m, k, n], bytes);
+    [transfer_bytes(read, GM_TO_L1) * times, on_core * times]
 }
 
 /// `c[m, n] (+)= a[m, k] @ b[k, n]` in f32.

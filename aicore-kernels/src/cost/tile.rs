@@ -121,7 +121,8 @@ fn instruction(kernel: &Kernel, op: &Op, is_cube: bool) -> u64 {
 }
 
 /// A function of each element, as the instructions that it takes.
-fn unary(function: Unary, bytes: u64) -> u64 {
+#[must_use]
+pub fn unary(function: Unary, bytes: u64) -> u64 {
     let all = |of: &[&Vector]| of.iter().map(|of| vector_bytes(of, bytes)).sum();
     match function {
         Unary::Copy => all(&[&V_COPY]),

@@ -14,6 +14,10 @@ typedef void (*ptoAclKernel)(int64_t *args);
 /* Makes a kernel function of a function of the program. cores: 0 cube, 1 vector. */
 aclError ptoAclKernelFromFunction(const char *name, ptoAclKernel entry, uint32_t cores, aclrtFuncHandle *function);
 
+/* Says which word of each launch, one of the first twelve, is the nanoseconds that a block takes on a core of the device; 0 there: that is not known. In
+   virtual time the block takes them. Call it once, before the first launch. */
+aclError ptoAclKernelCostWord(aclrtFuncHandle function, size_t word);
+
 /* Declares the parameters of a kernel: the bytes of each, in their order. aclrtLaunchKernelWithArgsArray needs them. */
 aclError ptoAclKernelParameters(aclrtFuncHandle function, const uint32_t *sizes, size_t count);
 

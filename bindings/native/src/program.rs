@@ -8,7 +8,7 @@ use pto_host::Kernel;
 use pto_host::workloads::program::{
     NativeKernel, NativeKernels, NativeObject, Program, ProgramError,
 };
-use pto_operators::OperatorKernel;
+use pto_operators::{COST_WORD, OperatorKernel};
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, FailureKind};
@@ -23,7 +23,9 @@ use crate::kernel_table::{self, ListedKernel};
 pub fn kernels(program: &Program) -> Result<Vec<Kernel>, Failure> {
     let operators = pto_operators::kernels(program)
         .map_err(|error| Failure::new(FailureKind::INVALID_ARGUMENT, error.to_string()))?;
-    let operator = |kernel: OperatorKernel| Kernel::from_fn(kernel.name, kernel.kind, kernel.entry);
+    let operator = |kernel: OperatorKernel| {
+        Kernel::from_fn(kernel.name, kernel.kind, kernel.entry).with_cost_word(COST_WORD)
+    };
     let mut kernels = native(program)?;
     kernels.extend(operators.into_iter().map(operator));
     Ok(kernels)

@@ -93,8 +93,8 @@ pub(crate) trait Backend: Send {
     /// Where the code of `kernel` is on this device.
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error>;
 
-    /// The kernel at this address has that func id and name.
-    fn name_kernel(&self, _: GmAddr, _: FuncId, _: &str) {}
+    /// The code at this address is that kernel, and has that func id.
+    fn name_kernel(&self, _: GmAddr, _: FuncId, _: &Kernel) {}
 
     /// The kernels of the blob that was flashed to it: func id and kernel. None, where nothing is flashed.
     fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {

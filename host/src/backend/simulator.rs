@@ -123,8 +123,11 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         Ok(GmAddr(entry as usize as u64))
     }
 
-    fn name_kernel(&self, address: GmAddr, func_id: FuncId, name: &str) {
-        pto_sim_shim::name_kernel(address.0, func_id, name);
+    fn name_kernel(&self, address: GmAddr, func_id: FuncId, kernel: &Kernel) {
+        pto_sim_shim::name_kernel(address.0, func_id, kernel.name());
+        if let Some(word) = kernel.cost_word() {
+            pto_sim_shim::virtual_time::set_cost_word(address.0, word);
+        }
     }
 
     fn run(&mut self, arena: Arena<'static>) -> RunOutcome {

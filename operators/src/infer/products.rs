@@ -3,7 +3,7 @@
 use super::check::{OperatorCheck, broadcast};
 use crate::dtype::DType;
 use crate::error::OperatorError;
-use crate::operator::{Activation, Epilogue, Unary};
+use crate::operator::{Activation, Binary, Epilogue, Function, Step, Unary};
 use crate::tensor::TensorType;
 
 /// Whether the function behind a product gives the type of its operand.
@@ -11,21 +11,53 @@ pub(super) fn check_epilogue(
     check: &OperatorCheck<'_>,
     epilogue: &Epilogue,
 ) -> Result<(), OperatorError> {
-    let is_other = match epilogue {
-        Epilogue::None => false,
-        Epilogue::Unary(unary) => matches!(unary, Unary::IsNaN | Unary::Not | Unary::BitwiseNot),
-        Epilogue::Activation(activation) => matches!(activation, Activation::IsInf { .. }),
+    let of_floats = match epilogue {
+        Epilogue::None => true,
+        Epilogue::Unary(unary) => is_of_floats(&Function::Unary(*unary)),
+        Epilogue::Activation(activation) => is_of_floats(&Function::Activation(activation.clone())),
+        Epilogue::Steps(steps) => !steps.is_empty() && steps.iter().enumerate().all(is_step),
     };
-    if is_other {
+    if !of_floats {
         return Err(check.attribute(
             "epilogue",
             format!("is {epilogue:?}; use a function from floats to floats"),
         ));
     }
-    if !matches!(epilogue, Epilogue::None) {
-        check.float(0)?;
+    if matches!(epilogue, Epilogue::None) {
+        return Ok(());
+    }
+    let x = check.float(0)?;
+    if matches!(epilogue, Epilogue::Steps(_)) && !matches!(x.dtype, DType::F32 | DType::F64) {
+        let rule = format!("has several steps, and x is {x}; use f32 or f64");
+        return Err(check.attribute("epilogue", rule));
     }
     Ok(())
+}
+
+/// Whether a function of floats gives floats of the same type, one for each element.
+const fn is_of_floats(function: &Function) -> bool {
+    match function {
+        Function::Unary(unary) => !matches!(unary, Unary::IsNaN | Unary::Not | Unary::BitwiseNot),
+        Function::Activation(activation) => !matches!(activation, Activation::IsInf { .. }),
+        Function::Binary(
+            Binary::Add
+            | Binary::Sub
+            | Binary::Mul
+            | Binary::Div
+            | Binary::Max
+            | Binary::Min
+            | Binary::PRelu,
+        ) => true,
+        _ => false,
+    }
+}
+
+/// Whether the step with this number takes what is there before it.
+fn is_step((at, step): (usize, &Step)) -> bool {
+    let count = if matches!(step.function, Function::Binary(_)) { 2 } else { 1 };
+    is_of_floats(&step.function)
+        && step.operands.len() == count
+        && step.operands.iter().all(|operand| operand.is_some_and(|operand| operand <= at))
 }
 
 pub(super) fn matmul(

@@ -90,6 +90,13 @@ impl Conv {
         self.groups * self.pixels().div_ceil(self.pixel_block()) * self.channel_blocks()
     }
 
+    /// Elements of the input that the windows of neighbouring blocks of pixels share.
+    pub(crate) fn halo(&self) -> usize {
+        let beyond = |dim: usize| (self.kernel[dim].max(1) - 1).saturating_mul(self.dilations[dim]);
+        let elements = beyond(1).saturating_mul(self.input[2]).saturating_add(beyond(2));
+        self.channels[0].saturating_mul(elements)
+    }
+
     /// Where the window of an output index meets the input, at a tap.
     const fn place(&self, dim: usize, index: usize, tap: usize) -> i64 {
         (index * self.strides[dim] + tap * self.dilations[dim]).cast_signed() as i64

@@ -1,7 +1,7 @@
 //! One operator as a launch of a kernel in a stream, in one or several blocks.
 //!
 //! ```text
-//! words of a launch: what is done | status, or 0 | address of each tensor .. | block context, where there are several blocks
+//! words of a launch: what is done | status, or 0 | nanoseconds of a block on a core of the device, or 0 | address of each tensor .. | block context, where there are several blocks
 //! ```
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,11 +13,13 @@ use pto_abi::limits::MAX_ARGS;
 use super::task::PreparedOperator;
 
 /// Words in front of the addresses.
-pub const LAUNCH_HEAD: usize = 2;
+pub const LAUNCH_HEAD: usize = 3;
+/// The word that says what a block costs.
+pub const LAUNCH_COST_WORD: usize = 2;
 /// Tensors of a launch, at most: one word is the block's.
 pub const MOST_LAUNCH_TENSORS: usize = MAX_ARGS - LAUNCH_HEAD - 1;
-/// About how long a block takes at least, in ns.
-const GRAIN_NS: f64 = 20_000.0;
+/// About how long a block takes on its core at least, in ns.
+const GRAIN_NS: u64 = 4_000;
 /// Blocks, at most: the cores of a device.
 const MOST_BLOCKS: usize = 24;
 
@@ -45,16 +47,10 @@ pub type LaunchStatus = OnceLock<String>;
 /// A fault of this library in a launch without a status: the next call reports it.
 pub static LOST_FAULT: OnceLock<String> = OnceLock::new();
 
-/// Into how many blocks work is split.
+/// Into how many blocks work is split that takes a core of the device so long.
 #[must_use]
-pub fn blocks_of(units: usize, cost_ns: f64) -> u32 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a number of blocks, which is clamped"
-    )]
-    let wanted = (units as f64 * cost_ns / GRAIN_NS) as usize;
+pub fn blocks_of(units: usize, cost_ns: u64) -> u32 {
+    let wanted = usize::try_from(cost_ns / GRAIN_NS).unwrap_or(usize::MAX);
     u32::try_from(wanted.clamp(1, MOST_BLOCKS).min(units.max(1))).unwrap_or(1)
 }
 
@@ -118,15 +114,23 @@ pub struct LaunchedOperator {
     /// Of each input, whether its word is its one element.
     by_value: Vec<bool>,
     blocks: u32,
+    block_ns: u64,
 }
 
 impl LaunchedOperator {
     /// The operator; `by_value` says of each input whether its word is its one element, the lowest bytes of the word.
     #[must_use]
     pub fn new(operator: PreparedOperator, by_value: Vec<bool>) -> Self {
-        let work = operator.work();
-        let blocks = blocks_of(work.units, work.cost);
-        Self { operator, by_value, blocks }
+        let units = operator.work().units;
+        let ns = operator.cost((0, units)).ns();
+        let blocks = blocks_of(units, ns);
+        Self { operator, by_value, blocks, block_ns: ns.div_ceil(blocks.into()) }
+    }
+
+    /// What a block takes on a core of the device, in ns.
+    #[must_use]
+    pub const fn block_ns(&self) -> u64 {
+        self.block_ns
     }
 
     /// The operator.

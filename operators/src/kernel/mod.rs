@@ -3,6 +3,7 @@
 
 mod attention;
 mod conv;
+mod cost;
 mod elementwise;
 mod failure;
 mod function;
@@ -23,12 +24,14 @@ mod rules;
 mod task;
 mod work;
 
+pub(crate) use cost::CostModel;
+pub use cost::TaskCost;
 pub use launch::{
-    BlockWork, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, LaunchedOperator, MOST_LAUNCH_TENSORS,
-    blocks_of, run_launch, units_of,
+    BlockWork, LAUNCH_COST_WORD, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, LaunchedOperator,
+    MOST_LAUNCH_TENSORS, blocks_of, run_launch, units_of,
 };
-pub(crate) use task::{DESCRIPTIONS, Description, HEAD, kernel_name};
-pub use task::{OperatorKernel, PreparedOperator, STATUS, kernels};
+pub use task::{COST_WORD, OperatorKernel, PreparedOperator, STATUS, kernels};
+pub(crate) use task::{DESCRIPTIONS, Description, HEAD, LINK, chain_name, kernel_name};
 pub(crate) use work::work;
 pub use work::{Reach, WorkSplit};
 

@@ -11,7 +11,7 @@
 use super::function::{double, single};
 use super::memory::In;
 use crate::element::{Element, with_type};
-use crate::operator::Epilogue;
+use crate::operator::{Epilogue, Function, Step};
 
 /// Products that are added before the sum goes to memory.
 const DEPTH: usize = 256;
@@ -42,10 +42,42 @@ pub(crate) trait Sum: Copy + Default + Send + 'static {
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
     fn factor(x: f64) -> Self;
-    fn finish(epilogue: &Epilogue, values: &mut [Self]);
+    /// A function of elements, of operands that are as long as the result.
+    fn apply(function: &Function, operands: &[&[Self]], to: &mut [Self]);
+    /// What a product does with its results.
+    fn finish(epilogue: &Epilogue, values: &mut [Self]) {
+        let one = match epilogue {
+            Epilogue::None => return,
+            Epilogue::Unary(unary) => Function::Unary(*unary),
+            Epilogue::Activation(activation) => Function::Activation(activation.clone()),
+            Epilogue::Steps(steps) => return all_steps(steps, values),
+        };
+        let given = values.to_vec();
+        Self::apply(&one, &[&given], values);
+    }
     fn to<T: Element>(self) -> T;
     /// The elements as they are, where they have this type.
     fn borrowed<'a>(input: &In<'a>) -> Option<&'a [Self]>;
+}
+
+/// Elements that go through all steps at a time, so that they stay in the cache.
+const BLOCK: usize = 1024;
+
+fn all_steps<S: Sum>(steps: &[Step], values: &mut [S]) {
+    let mut made: Vec<Vec<S>> = vec![vec![S::default(); BLOCK.min(values.len())]; steps.len() + 1];
+    for values in values.chunks_mut(BLOCK) {
+        let count = values.len();
+        made[0][..count].copy_from_slice(values);
+        for (at, step) in steps.iter().enumerate() {
+            let (before, rest) = made.split_at_mut(at + 1);
+            let operands: Vec<_> =
+                step.operands.iter().flatten().map(|operand| &before[*operand][..count]).collect();
+            S::apply(&step.function, &operands, &mut rest[0][..count]);
+        }
+        if let Some(last) = made.last() {
+            values.copy_from_slice(&last[..count]);
+        }
+    }
 }
 
 /// Columns of a panel.
@@ -102,12 +134,13 @@ impl Sum for f32 {
     fn factor(x: f64) -> Self {
         x as Self
     }
-    fn finish(epilogue: &Epilogue, values: &mut [Self]) {
-        let given = values.to_vec();
-        match epilogue {
-            Epilogue::None => {}
-            Epilogue::Unary(unary) => single::unary(*unary, &given, values),
-            Epilogue::Activation(activation) => single::activation(activation, &given, values),
+    fn apply(function: &Function, operands: &[&[Self]], to: &mut [Self]) {
+        match (function, operands) {
+            (Function::Unary(unary), [a]) => single::unary(*unary, a, to),
+            (Function::Activation(activation), [a]) => single::activation(activation, a, to),
+            (Function::Binary(binary), [a, b]) => single::binary(*binary, a, b, to),
+            // `check_epilogue` has no others.
+            _ => {}
         }
     }
     #[inline(always)]
@@ -141,12 +174,13 @@ impl Sum for f64 {
     fn factor(x: f64) -> Self {
         x
     }
-    fn finish(epilogue: &Epilogue, values: &mut [Self]) {
-        let given = values.to_vec();
-        match epilogue {
-            Epilogue::None => {}
-            Epilogue::Unary(unary) => double::unary(*unary, &given, values),
-            Epilogue::Activation(activation) => double::activation(activation, &given, values),
+    fn apply(function: &Function, operands: &[&[Self]], to: &mut [Self]) {
+        match (function, operands) {
+            (Function::Unary(unary), [a]) => double::unary(*unary, a, to),
+            (Function::Activation(activation), [a]) => double::activation(activation, a, to),
+            (Function::Binary(binary), [a, b]) => double::binary(*binary, a, b, to),
+            // `check_epilogue` has no others.
+            _ => {}
         }
     }
     fn to<T: Element>(self) -> T {
@@ -181,7 +215,7 @@ impl Sum for i64 {
     fn factor(x: f64) -> Self {
         x as Self
     }
-    fn finish(_: &Epilogue, _: &mut [Self]) {}
+    fn apply(_: &Function, _: &[&[Self]], _: &mut [Self]) {}
     fn to<T: Element>(self) -> T {
         T::from_i128(i128::from(self))
     }

@@ -1,7 +1,8 @@
 //! The kernel that tasks on a device call, and what a task tells it.
 //!
 //! ```text
-//! arguments    description's address | its words | first unit | units | node + 1 | status, or 0 | inputs, 0 where not given .. | outputs ..
+//! arguments    links | nanoseconds on a core of the device | for each link:
+//!              description's address | its words | first unit | units | node + 1 | status, or 0 | inputs, 0 where not given .. | outputs ..
 //! description  operator | types of inputs | types of outputs      (words of 64 bits, a constant of the program)
 //! status       node + 1 | index | extent of the axis | 0          (zeros: nothing was wrong; the first one that fails writes)
 //! ```
@@ -16,6 +17,7 @@ use pto_aicore_kernels::KernelFn;
 use pto_workload::program::{GraphArgument, GraphTask, Program, ProgramBody, Role};
 
 use super::compute;
+use super::cost::{CostModel, TaskCost};
 use super::failure::Failure;
 use super::memory::{In, Out};
 use super::work::{WorkSplit, work};
@@ -41,8 +43,12 @@ words! {
 pub const STATUS: &str = "pto.status";
 /// The name of the constant that describes what tasks do.
 pub(crate) const DESCRIPTIONS: &str = "pto.operators";
-/// Arguments in front of the tensors.
-pub(crate) const HEAD: usize = 6;
+/// Arguments in front of the links.
+pub(crate) const HEAD: usize = 2;
+/// The argument that says how many nanoseconds a core of the device takes for the task.
+pub const COST_WORD: usize = 1;
+/// Arguments of a link in front of its tensors.
+pub(crate) const LINK: usize = 6;
 /// Words of a status.
 const STATUS_WORDS: usize = 4;
 /// What stands in the place of an index where a kernel stopped by a fault of ours.
@@ -88,6 +94,21 @@ pub(crate) fn kernel_name(operator: &Operator, node: Option<(&str, usize)>) -> S
     }
 }
 
+/// The name of the kernel of a task with several operators: `nodes` are their nodes' names, `number` is that of the task.
+pub(crate) fn chain_name(nodes: Option<Vec<&str>>, number: usize) -> String {
+    const OWN: &str = "Chain";
+    let Some(nodes) = nodes else { return OWN.to_owned() };
+    let is_name = |name: &String| {
+        name.len() + OWN.len() < 127 && !name.is_empty() && !name.chars().any(char::is_control)
+    };
+    let ends = [nodes.first(), nodes.last()].map(|node| node.copied().unwrap_or_default());
+    let all = [nodes.join("+"), ends.join("+..+")];
+    match all.into_iter().find(is_name) {
+        Some(name) => format!("{OWN}/{name}"),
+        None => format!("{OWN}/#{number}"),
+    }
+}
+
 /// The kernels of operators that a program calls, each once; none of a program without operators. Every task is checked: its description, the types of its
 /// tensors, and that these lie inside of the program's tensors.
 ///
@@ -111,9 +132,7 @@ pub fn kernels(program: &Program) -> Result<Vec<OperatorKernel>, OperatorError> 
         if pto_aicore_kernels::by_name(&task.kernel).is_some() {
             continue;
         }
-        let check = TaskCheck { program, task, number, words: &words };
-        let description = check.description(&mut known);
-        if !description.is_some_and(|description| check.fits(description)) {
+        if !(TaskCheck { program, task, number, words: &words }).fits(&mut known) {
             let rule = format!(
                 "task {at} ({}) of program {} does not say what an operator needs; make the program again",
                 task.kernel,
@@ -146,12 +165,59 @@ impl TaskCheck<'_> {
         }
     }
 
-    /// The description, the number of units, and whether it can fail.
-    fn description<'k>(&self, known: &'k mut Known) -> Option<&'k (Description, usize, bool)> {
-        let GraphArgument::Tensor { tensor, offset } = *self.task.args.first()? else {
+    /// Whether every link is an operator on memory of the program, and nothing is behind them.
+    fn fits(&self, known: &mut Known) -> bool {
+        let Some(links) = self.word(0).filter(|links| *links > 0) else { return false };
+        let mut at = HEAD;
+        for _ in 0..links {
+            let Some(next) = self.link(at, known) else { return false };
+            at = next;
+        }
+        self.word(COST_WORD).is_some()
+            && self.task.block_shape.is_plain()
+            && at == self.task.args.len()
+    }
+
+    /// The argument behind the link that begins at `at`; `None`: it is no operator on memory of the program.
+    fn link(&self, at: usize, known: &mut Known) -> Option<usize> {
+        let (description, units, can_fail) = self.description(at, known)?;
+        let Description { inputs, outputs, .. } = description;
+        let (first, count) = (self.word(at + 2)?, self.word(at + 3)?);
+        let are_units = first.checked_add(count).is_some_and(|end| end <= *units as u64);
+        let status = match self.task.args.get(at + 5)? {
+            GraphArgument::Tensor { tensor, offset: 0 } => {
+                self.program.tensors().get(*tensor).is_some_and(|tensor| {
+                    tensor.name == STATUS && tensor.bytes() >= 8 * STATUS_WORDS as u64
+                })
+            }
+            GraphArgument::Word(0) => !can_fail,
+            _ => false,
+        };
+        let tensors = at + LINK;
+        let fits = are_units
+            && status
+            && inputs.iter().enumerate().all(|(number, ty)| match ty {
+                Some(ty) => self.holds(tensors + number, ty, false),
+                None => self.word(tensors + number) == Some(0),
+            })
+            && outputs
+                .iter()
+                .enumerate()
+                .all(|(number, ty)| self.holds(tensors + inputs.len() + number, ty, true));
+        fits.then(|| tensors + inputs.len() + outputs.len())
+    }
+
+    /// The description of a link, the number of units, and whether it can fail.
+    fn description<'k>(
+        &self,
+        at: usize,
+        known: &'k mut Known,
+    ) -> Option<&'k (Description, usize, bool)> {
+        let GraphArgument::Tensor { tensor, offset } = *self.task.args.get(at)? else {
             return None;
         };
-        let (first, count) = (usize::try_from(offset).ok()?, usize::try_from(self.word(1)?).ok()?);
+        let (first, count) =
+            (usize::try_from(offset).ok()?, usize::try_from(self.word(at + 1)?).ok()?);
         if tensor != self.number || first % 8 != 0 {
             return None;
         }
@@ -169,37 +235,6 @@ impl TaskCheck<'_> {
             Some((description, work.units, work.can_fail))
         });
         decoded.as_ref()
-    }
-
-    fn fits(&self, (description, units, can_fail): &(Description, usize, bool)) -> bool {
-        let Description { inputs, outputs, .. } = description;
-        let is_whole = self.task.block_shape.is_plain()
-            && self.task.args.len() == HEAD + inputs.len() + outputs.len();
-        let (first, count) = (self.word(2), self.word(3));
-        let are_units = first
-            .zip(count)
-            .and_then(|(first, count)| first.checked_add(count))
-            .is_some_and(|end| end <= *units as u64);
-        let status = match self.task.args.get(5) {
-            Some(GraphArgument::Tensor { tensor, offset: 0 }) => {
-                self.program.tensors().get(*tensor).is_some_and(|tensor| {
-                    tensor.name == STATUS && tensor.bytes() >= 8 * STATUS_WORDS as u64
-                })
-            }
-            Some(GraphArgument::Word(0)) => !can_fail,
-            _ => false,
-        };
-        is_whole
-            && are_units
-            && status
-            && inputs.iter().enumerate().all(|(at, ty)| match ty {
-                Some(ty) => self.holds(HEAD + at, ty, false),
-                None => self.word(HEAD + at) == Some(0),
-            })
-            && outputs
-                .iter()
-                .enumerate()
-                .all(|(at, ty)| self.holds(HEAD + inputs.len() + at, ty, true))
     }
 
     /// Whether an argument is memory for a tensor of this type.
@@ -220,31 +255,49 @@ fn pointer<T>(address: u64) -> *mut T {
     ptr::with_exposed_provenance_mut(address as usize)
 }
 
-/// Runs units of an operator.
+/// Runs the links of a task, one after another.
 ///
 /// # Safety
 /// `args` are the words at the head of this file: those of a task that [`kernels`] has checked, with the addresses of the program's tensors. Nobody writes what
 /// the task reads meanwhile, and nobody else touches what it writes.
 unsafe extern "C" fn run_task(args: *const u64) {
     // SAFETY: the caller promises so many words.
-    let head = unsafe { std::slice::from_raw_parts(args, HEAD) };
-    let [address, count, first, units, node, status] = [0, 1, 2, 3, 4, 5].map(|at: usize| head[at]);
+    let [links, _] = unsafe { args.cast::<[u64; HEAD]>().read() };
+    let mut at = args.wrapping_add(HEAD);
+    for _ in 0..links {
+        // SAFETY: the caller promises as many links.
+        match unsafe { run_link(at) } {
+            Some(words) => at = at.wrapping_add(words),
+            None => return,
+        }
+    }
+}
+
+/// Runs units of an operator. Gives the words of the link; `None`: they are none.
+///
+/// # Safety
+/// As for [`run_task`]: `args` are the words of a link.
+unsafe fn run_link(args: *const u64) -> Option<usize> {
+    // SAFETY: the caller promises so many words.
+    let [address, count, first, units, node, status] = unsafe { args.cast::<[u64; LINK]>().read() };
     #[expect(clippy::cast_possible_truncation, reason = "words of a checked task")]
     let (count, units) = (count as usize, (first as usize, units as usize));
     // SAFETY: the caller promises the description, a constant of the program.
     let words = unsafe { std::slice::from_raw_parts(pointer::<u64>(address).cast_const(), count) };
+    let mut link = None;
     let done = catch_unwind(AssertUnwindSafe(|| {
         let Some(description) = Description::of_words(words) else {
             return Err(Failure::Index { index: i64::MIN, extent: PANIC });
         };
         let all = description.inputs.len() + description.outputs.len();
+        link = Some(LINK + all);
         // SAFETY: the caller promises a word for each tensor behind the head.
-        let tensors = unsafe { std::slice::from_raw_parts(args.wrapping_add(HEAD), all) };
+        let tensors = unsafe { std::slice::from_raw_parts(args.wrapping_add(LINK), all) };
         // SAFETY: the caller promises the tensors, and that nobody writes what the task reads meanwhile.
         unsafe { compute_at(&description, tensors, units) }
     }));
     let (index, extent) = match done {
-        Ok(Ok(())) => return,
+        Ok(Ok(())) => return link,
         Ok(Err(Failure::Index { index, extent })) => (index.cast_unsigned(), extent),
         Err(_) => (0, PANIC),
     };
@@ -252,6 +305,7 @@ unsafe extern "C" fn run_task(args: *const u64) {
         // SAFETY: the caller promises the status.
         unsafe { tell(pointer::<u64>(status), [node, index, extent]) }
     }
+    link
 }
 
 /// Runs units of what a description says on tensors at these addresses: those of the inputs, then those of the outputs.
@@ -330,6 +384,14 @@ impl PreparedOperator {
     #[must_use]
     pub const fn work(&self) -> &WorkSplit {
         &self.work
+    }
+
+    /// What units (first, count) take on a core of the device.
+    #[must_use]
+    pub fn cost(&self, units: (usize, usize)) -> TaskCost {
+        let Description { operator, inputs, outputs } = &self.description;
+        let inputs: Vec<_> = inputs.iter().map(Option::as_ref).collect();
+        CostModel { operator, inputs: &inputs, outputs, work: &self.work }.task(units)
     }
 
     /// Runs units (first, count).

@@ -3,10 +3,11 @@
 use pto_abi::CoreKind;
 
 use super::conv::{self, Conv};
+use super::cost::CostModel;
 use super::line::AxisLayout;
 use super::matmul::Batch;
 use crate::infer::{self, Input, OperatorCheck};
-use crate::operator::{Operator, Unary};
+use crate::operator::Operator;
 use crate::tensor::TensorType;
 
 /// Which elements of a tensor units touch: units `n * units .. (n + 1) * units` those from `n * elements` on.
@@ -36,8 +37,6 @@ impl Reach {
 pub struct WorkSplit {
     /// How many units there are.
     pub units: usize,
-    /// About how many ns a unit takes on a core of this machine.
-    pub cost: f64,
     /// The cores.
     pub kind: CoreKind,
     /// What units read of each input.
@@ -60,34 +59,39 @@ pub(crate) fn work(
     inputs: &[Option<&TensorType>],
     outputs: &[TensorType],
 ) -> WorkSplit {
+    let mut work = units(operator, inputs, outputs);
+    work.kind = CostModel { operator, inputs, outputs, work: &work }.kind();
+    work
+}
+
+/// The units, on vector cores.
+fn units(operator: &Operator, inputs: &[Option<&TensorType>], outputs: &[TensorType]) -> WorkSplit {
     let output = &outputs[0];
     let elements = output.elements();
     let whole = WorkSplit {
         units: usize::from(outputs.iter().any(|output| output.elements() > 0)),
-        cost: 0.0,
         kind: CoreKind::AIV,
         inputs: vec![ALL; inputs.len()],
         outputs: vec![ALL; outputs.len()],
         can_fail: false,
     };
     let x = inputs.first().copied().flatten();
-    let of = |units: usize, per_unit: Reach, cost: f64| WorkSplit {
+    let of = |units: usize, per_unit: Reach| WorkSplit {
         units: if elements == 0 { 0 } else { units },
-        cost,
         outputs: vec![per_unit; outputs.len()],
         ..whole.clone()
     };
     // Elements of the output; inputs of the same extents are read where the output is written.
-    let by_element = |cost: f64| {
+    let by_element = || {
         let reach = |ty: &Option<&TensorType>| match ty {
             Some(ty) if ty.shape == output.shape => each(1),
             _ => ALL,
         };
-        WorkSplit { inputs: inputs.iter().map(reach).collect(), ..of(elements, each(1), cost) }
+        WorkSplit { inputs: inputs.iter().map(reach).collect(), ..of(elements, each(1)) }
     };
     // Parts of the first input and of the outputs that stand side by side.
-    let by_part = |units: usize, cost: f64| {
-        let mut work = of(units, ALL, cost);
+    let by_part = |units: usize| {
+        let mut work = of(units, ALL);
         if units > 0 {
             work.outputs = outputs.iter().map(|output| each(output.elements() / units)).collect();
             work.inputs[0] = each(x.map_or(0, |x| x.elements() / units));
@@ -101,16 +105,12 @@ pub(crate) fn work(
     let given: Vec<_> = inputs.iter().map(|ty| ty.map(|ty| Input { ty, constant: None })).collect();
     let check =
         OperatorCheck { operator: operator.name(), names: operator.signature().0, inputs: &given };
-    let Some(x) = x else { return by_element(5.0) };
+    let Some(x) = x else { return by_element() };
     match operator {
-        Operator::Unary(Unary::Identity) => by_element(0.3),
-        Operator::Fused { steps } => by_element(
-            steps.iter().map(|step| function_cost(&Operator::of_function(&step.function))).sum(),
-        ),
-        _ if operator.function().is_some() => by_element(function_cost(operator)),
+        Operator::Fused { .. } => by_element(),
+        _ if operator.function().is_some() => by_element(),
         Operator::Reduce { .. } | Operator::GlobalPool { .. } => {
-            let mut work =
-                of(elements, each(1), 0.6 * x.elements() as f64 / elements.max(1) as f64);
+            let mut work = of(elements, each(1));
             // Dimensions in front of the first reduced one stay: what is behind them becomes so many outputs.
             let first = match operator {
                 Operator::Reduce { axes: Some(axes), .. } => {
@@ -128,7 +128,7 @@ pub(crate) fn work(
         }
         Operator::ArgReduce { axis, .. } => {
             let lines = AxisLayout::of(&x.shape, axis_of(*axis));
-            by_part(lines.outer, 4.0 * (lines.extent * lines.inner) as f64)
+            by_part(lines.outer)
         }
         Operator::CumSum { axis, .. }
         | Operator::CumProd { axis, .. }
@@ -137,20 +137,20 @@ pub(crate) fn work(
         | Operator::Hardmax { axis }
         | Operator::LpNormalization { axis, .. } => {
             let lines = AxisLayout::of(&x.shape, axis_of(*axis));
-            by_part(lines.outer, 6.0 * (lines.extent * lines.inner) as f64)
+            by_part(lines.outer)
         }
         Operator::TopK { axis, .. } | Operator::Sort { axis, .. } => {
             let lines = AxisLayout::of(&x.shape, axis_of(*axis));
-            by_part(lines.outer, 60.0 * (lines.extent * lines.inner) as f64)
+            by_part(lines.outer)
         }
         Operator::Gather { axis } => {
             let axis = axis_of(*axis);
             let slice = x.shape[axis + 1..].iter().product::<usize>();
             let units = elements.checked_div(slice).unwrap_or(0);
-            WorkSplit { can_fail: true, ..of(units, each(slice), 10.0 + 0.3 * slice as f64) }
+            WorkSplit { can_fail: true, ..of(units, each(slice)) }
         }
         Operator::GatherElements { .. } => {
-            WorkSplit { can_fail: true, ..by_index(&of(elements, each(1), 20.0)) }
+            WorkSplit { can_fail: true, ..by_index(&of(elements, each(1))) }
         }
         Operator::GatherNd { batch_dims } => {
             let depth = inputs
@@ -161,34 +161,26 @@ pub(crate) fn work(
                 .unwrap_or(0);
             let slice = x.shape[batch_dims + depth..].iter().product::<usize>();
             let units = elements.checked_div(slice).unwrap_or(0);
-            WorkSplit { can_fail: true, ..of(units, each(slice), 20.0 + 0.3 * slice as f64) }
+            WorkSplit { can_fail: true, ..of(units, each(slice)) }
         }
         Operator::ScatterElements { .. }
         | Operator::ScatterNd { .. }
-        | Operator::ReverseSequence { .. } => {
-            WorkSplit { can_fail: true, cost: elements as f64, ..whole }
-        }
-        Operator::OneHot { .. } => by_index(&of(elements, each(1), 10.0)),
+        | Operator::ReverseSequence { .. } => WorkSplit { can_fail: true, ..whole },
+        Operator::OneHot { .. } => by_index(&of(elements, each(1))),
         Operator::MatMul { .. } => {
             let Some(b) = inputs.get(1).copied().flatten() else { return whole };
             let batch = Batch::of_matmul(&x.shape, &b.shape);
-            product(&batch, of(batch.units(), ALL, 0.0))
+            product(&batch, of(batch.units(), ALL))
         }
         Operator::Gemm { .. } => match Batch::of_gemm(operator, x, &output.shape) {
-            Some((batch, _)) => product(&batch, of(batch.units(), ALL, 0.0)),
+            Some((batch, _)) => product(&batch, of(batch.units(), ALL)),
             None => whole,
         },
         Operator::Conv { window, groups, .. } => {
             let Ok(geometry) = infer::conv(&check, window, *groups) else { return whole };
             let conv = Conv::of(&geometry, *groups, x.shape[0], [x.shape[1], output.shape[1]]);
             let image = conv.units_of_image();
-            let per_unit =
-                conv.depth() as f64 * elements as f64 / (image * x.shape[0]).max(1) as f64;
-            let mut work = of(
-                image * x.shape[0],
-                ALL,
-                500.0 + per_unit * if conv.is_depthwise() { 0.3 } else { 0.03 },
-            );
+            let mut work = of(image * x.shape[0], ALL);
             let units = if conv.is_depthwise() { 1 } else { image };
             work.outputs = vec![Reach {
                 units,
@@ -198,7 +190,6 @@ pub(crate) fn work(
                 units,
                 elements: (x.elements() / x.shape[0].max(1)) / (image / units).max(1),
             };
-            work.kind = if conv.is_depthwise() { CoreKind::AIV } else { CoreKind::AIC };
             work
         }
         Operator::ConvTranspose { window, groups, output_padding, output_shape, .. } => {
@@ -209,58 +200,38 @@ pub(crate) fn work(
             };
             let conv = Conv::of(&geometry, *groups, x.shape[0], [x.shape[1], output.shape[1]]);
             let units = conv::transposed_units(&conv);
-            let total = conv.depth() as f64
-                * conv.input.iter().product::<usize>() as f64
-                * (x.shape[0] * output.shape[1]) as f64;
-            let mut work = of(units, ALL, 0.1 * total / units.max(1) as f64);
-            work.kind = CoreKind::AIC;
+            let mut work = of(units, ALL);
             let of_image = units / x.shape[0].max(1);
             work.outputs = vec![Reach { units: of_image, elements: elements / x.shape[0].max(1) }];
             work.inputs[0] = Reach { units: of_image, elements: x.elements() / x.shape[0].max(1) };
             work
         }
-        Operator::Pool { window, .. } => {
-            let taps = window.kernel.iter().product::<usize>() as f64;
-            let planes = x.shape[0] * x.shape[1];
-            by_part(planes, (20.0 + 3.0 * taps) * elements as f64 / planes.max(1) as f64)
-        }
-        Operator::Resize(_) => of(elements, each(1), 20.0),
-        Operator::BatchNormalization { .. } | Operator::InstanceNormalization { .. } => {
-            let planes = x.shape[0] * x.shape[1];
-            by_part(planes, 3.0 * elements as f64 / planes.max(1) as f64)
-        }
-        Operator::GroupNormalization { groups, .. } => {
-            let parts = x.shape[0] * groups;
-            by_part(parts, 3.0 * elements as f64 / parts.max(1) as f64)
-        }
+        Operator::Pool { .. }
+        | Operator::BatchNormalization { .. }
+        | Operator::InstanceNormalization { .. } => by_part(x.shape[0] * x.shape[1]),
+        Operator::GroupNormalization { groups, .. } => by_part(x.shape[0] * groups),
         Operator::LayerNormalization { axis, .. } | Operator::RmsNormalization { axis, .. } => {
             let size = x.shape[axis_of(*axis)..].iter().product::<usize>();
-            by_part(elements.checked_div(size).unwrap_or(0), 4.0 * size as f64)
+            by_part(elements.checked_div(size).unwrap_or(0))
         }
-        Operator::Lrn { size, .. } => {
-            by_part(x.shape[0], (30.0 + *size as f64) * elements as f64 / x.shape[0].max(1) as f64)
-        }
+        Operator::Lrn { .. } => by_part(x.shape[0]),
         Operator::Attention { .. } => {
             let (width, depth) =
                 (output.shape.last().copied().unwrap_or(0), x.shape.last().copied().unwrap_or(0));
-            let keys = inputs.get(1).copied().flatten().map_or(0, |k| k.shape[k.rank() - 2]);
             let units = elements.checked_div(width).unwrap_or(0);
-            let mut work = of(units, each(width), (keys * (depth + width)) as f64);
+            let mut work = of(units, each(width));
             work.inputs[0] = each(depth);
-            work.kind = CoreKind::AIC;
             work
         }
         Operator::MeanVarianceNormalization { .. }
         | Operator::NonZero
         | Operator::Compress { .. }
-        | Operator::Split { .. } => WorkSplit { cost: elements as f64, ..whole },
+        | Operator::Split { .. } => whole,
         Operator::Reshape { .. }
         | Operator::Squeeze { .. }
         | Operator::Unsqueeze { .. }
-        | Operator::Flatten { .. } => {
-            WorkSplit { inputs: vec![each(1)], ..of(elements, each(1), 0.3) }
-        }
-        _ => of(elements, each(1), 1.0),
+        | Operator::Flatten { .. } => WorkSplit { inputs: vec![each(1)], ..of(elements, each(1)) },
+        _ => of(elements, each(1)),
     }
 }
 
@@ -270,27 +241,6 @@ fn by_index(work: &WorkSplit) -> WorkSplit {
 }
 
 fn product(batch: &Batch, work: WorkSplit) -> WorkSplit {
-    let blocks = batch.blocks();
-    let per_unit = (batch.m * batch.n * batch.k) as f64 / blocks.max(1) as f64;
-    let output = Reach { units: blocks, elements: batch.m * batch.n };
-    WorkSplit { cost: 300.0 + 0.03 * per_unit, kind: CoreKind::AIC, outputs: vec![output], ..work }
-}
-
-fn function_cost(operator: &Operator) -> f64 {
-    match operator {
-        Operator::Binary(crate::Binary::Pow) => 20.0,
-        Operator::Unary(unary) => match unary {
-            Unary::Identity
-            | Unary::Abs
-            | Unary::Neg
-            | Unary::Relu
-            | Unary::Square
-            | Unary::Sqrt
-            | Unary::Reciprocal => 0.5,
-            Unary::Erf | Unary::Gelu => 60.0,
-            Unary::Exp | Unary::Log | Unary::Tanh | Unary::Sigmoid | Unary::GeluTanh => 4.0,
-            _ => 8.0,
-        },
-        _ => 1.0,
-    }
+    let output = Reach { units: batch.blocks(), elements: batch.m * batch.n };
+    WorkSplit { outputs: vec![output], ..work }
 }

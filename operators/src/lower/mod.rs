@@ -4,8 +4,9 @@
 //! nodes that are needed --fold--> constants
 //!         |--alias-> Reshape and its kin take no task and no memory
 //!         |--place-> inputs, outputs: tensors of the program | constants: one tensor | activations: parts of one tensor, reused
-//!         |--split-> tasks, by cost and cores
-//!         +--edges-> a task waits for tasks whose bytes it reads, or writes
+//!         |--split-> tasks, by their cost on a core of the device, and the number of cores
+//!         |--edges-> a task waits for tasks whose bytes it reads, or writes
+//!         +--chain-> what waits for one task, and is short, becomes a further link of that task
 //! ```
 
 mod edges;
@@ -23,26 +24,33 @@ use pto_workload::program::{
 use crate::dtype::DType;
 use crate::error::{Argument, OperatorError};
 use crate::graph::{OperatorGraph, ValueId};
-use crate::kernel::{DESCRIPTIONS, Description, STATUS, WorkSplit, kernel_name, work};
+use crate::kernel::{
+    CostModel, DESCRIPTIONS, Description, HEAD, LINK, STATUS, TaskCost, WorkSplit, chain_name,
+    kernel_name, work,
+};
 use crate::operator::{Operator, Unary};
 use crate::tensor::{Tensor, TensorType};
-use edges::{Access, Edges};
+use edges::{Access, Edges, Producer};
 use memory::Planner;
 
 /// How a graph becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerOptions {
-    /// Into how many tasks an operator is split at most: the number of cores.
-    pub cores: usize,
-    /// About how long a task takes at least, in ns, where an operator is split.
+    /// Into how many tasks an operator is split at most: the number of cores of each kind.
+    pub cores: [usize; CoreKind::COUNT],
+    /// About how long a task takes on its core at least, in ns, where an operator is split.
     pub grain_ns: u64,
+    /// About how long the device takes from the end of a task to the beginning of one that waits for it, in ns; 0: no task has several operators.
+    pub dispatch_ns: u64,
     /// Tasks are named after nodes, where there are not more than this many; otherwise after operators. A session has 1,024 kernels.
     pub most_names: usize,
 }
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        Self { cores: 24, grain_ns: 20_000, most_names: 800 }
+        // In profile a2a3: the report of a core 0.6 us, its lines 0.2 us, a turn of a scheduler 0.3 us, the doorbell 0.1 us, the switch 0.6 us. Tasks of twice as
+        // much leave two thirds of the time to kernels, where each operator waits for the one before.
+        Self { cores: [24, 48], grain_ns: 4_000, dispatch_ns: 2_000, most_names: 800 }
     }
 }
 
@@ -66,12 +74,34 @@ pub struct Lowered {
     pub inputs: Vec<(String, TensorType)>,
     /// The outputs, in the order of the graph.
     pub outputs: Vec<(String, TensorType)>,
-    /// For each task the number of its node; `None`: it only joins others, or copies an output.
-    pub nodes: Vec<Option<usize>>,
+    /// For each task the numbers of its nodes; none: it only joins others, or copies an output.
+    pub nodes: Vec<Vec<usize>>,
+    /// What each task takes on a core of the device.
+    pub costs: Vec<TaskCost>,
     /// Bytes of all activations.
     pub activation_bytes: u64,
     /// Bytes of memory that they share.
     pub activation_peak: u64,
+}
+
+/// More edges than this between two operators become two for each task, and a task between them: an edge takes one of three schedulers about 50 ns, and a task
+/// on the way as long as 120 of them.
+const MOST_EDGES: usize = 128;
+
+/// What a task does for an operator.
+struct Link {
+    args: Vec<GraphArgument>,
+    cost: TaskCost,
+    node: Option<usize>,
+    /// Whether tasks have the names of nodes.
+    is_named: bool,
+}
+
+fn link_count(task: &GraphTask) -> u64 {
+    match task.args.first() {
+        Some(GraphArgument::Word(links)) => *links,
+        _ => 0,
+    }
 }
 
 const CONSTANTS: &str = "pto.constants";
@@ -156,9 +186,28 @@ struct Lowering<'g> {
     constants: Vec<u64>,
     descriptions: Vec<u64>,
     tasks: Vec<GraphTask>,
-    nodes: Vec<Option<usize>>,
+    states: Vec<TaskState>,
     edges: Edges,
     planner: Planner,
+}
+
+/// What is known of a task, beside what stands in the program.
+#[derive(Debug, Default)]
+struct TaskState {
+    nodes: Vec<usize>,
+    cost: TaskCost,
+    /// Whether it has whole operators, so that another one may follow.
+    is_open: bool,
+    /// Whether another task waits for it.
+    has_consumer: bool,
+    /// When it begins if there are always enough cores, in ns.
+    begins_ns: u64,
+}
+
+impl TaskState {
+    const fn ends_ns(&self) -> u64 {
+        self.begins_ns + self.cost.ns()
+    }
 }
 
 fn refuse(node: &str, operator: &'static str, rule: String) -> LowerError {
@@ -180,7 +229,7 @@ impl<'g> Lowering<'g> {
             constants: Vec::new(),
             descriptions: Vec::new(),
             tasks: Vec::new(),
-            nodes: Vec::new(),
+            states: Vec::new(),
             edges: Edges::default(),
             planner: Planner::default(),
         };
@@ -334,11 +383,14 @@ impl<'g> Lowering<'g> {
             return Err(errors);
         }
         let (activation_bytes, activation_peak) = (self.planner.sum(), self.planner.peak());
-        let nodes = std::mem::take(&mut self.nodes);
+        let (nodes, costs) = std::mem::take(&mut self.states)
+            .into_iter()
+            .map(|state| (state.nodes, state.cost))
+            .unzip();
         let program = self
             .program(&inputs, &outputs)
             .map_err(|error| vec![refuse(&error.0, "graph", error.1)])?;
-        Ok(Lowered { program, inputs, outputs, nodes, activation_bytes, activation_peak })
+        Ok(Lowered { program, inputs, outputs, nodes, costs, activation_bytes, activation_peak })
     }
 
     /// Where a value is; a constant is put behind the others when it is first used.
@@ -416,12 +468,12 @@ impl<'g> Lowering<'g> {
         if work.units == 0 {
             return Ok(());
         }
-        let args = crate::kernel::HEAD + ins.len() + outs.len();
-        if args > MAX_ARGS {
+        let args = LINK + ins.len() + outs.len();
+        if HEAD + args > MAX_ARGS {
             let rule = format!(
                 "has {} tensors, and a task takes {}; use fewer inputs",
                 ins.len() + outs.len(),
-                MAX_ARGS - crate::kernel::HEAD
+                MAX_ARGS - HEAD - LINK
             );
             return Err(OperatorError {
                 operator: operator.name(),
@@ -451,42 +503,155 @@ impl<'g> Lowering<'g> {
             .chain(outs.iter().map(|(location, _)| at(*location)))
             .collect();
         let kernel = kernel_name(operator, name);
-        let parts = split(&work, self.options);
+        let model =
+            CostModel { operator, inputs: &types, outputs: &description.outputs, work: &work };
+        let parts = split(&model, self.options);
         self.edges.begin(parts.len());
-        for units in parts {
-            let accesses = accesses(&work, units, (ins, outs));
-            let mut producers = Vec::new();
-            for producer in self.edges.producers(&accesses) {
-                producers.push(match producer {
-                    edges::Producer::Task(task) => task,
-                    edges::Producer::All(group) => self.join(group),
-                });
-            }
-            producers.sort_unstable();
-            producers.dedup();
+        for units in &parts {
+            let accesses = accesses(&work, *units, (ins, outs));
             let number = [units.0 as u64, units.1 as u64, node.map_or(0, |node| node as u64) + 1]
                 .map(GraphArgument::Word);
             let status = GraphArgument::Tensor { tensor: OF_STATUS, offset: 0 };
-            let args = [head.as_slice(), &number, &[status], &tail].concat();
-            self.edges.add(self.tasks.len(), accesses);
-            self.push(
-                GraphTask {
-                    kernel: kernel.clone(),
-                    kind: work.kind,
-                    args,
-                    producers,
-                    block_shape: BlockShape::plain(),
-                },
+            let mut link = Link {
+                args: [head.as_slice(), &number, &[status], &tail].concat(),
+                cost: model.task(*units),
                 node,
-            );
+                is_named: name.is_some(),
+            };
+            let found = self.edges.producers(&accesses);
+            let before = match parts.len() {
+                1 => self.chain_for(&model, &found, &mut link),
+                _ => None,
+            };
+            let task = match before {
+                Some(before) => self.append(before, &found, link),
+                None => self.add(&kernel, work.kind, &found, link, parts.len()),
+            };
+            self.edges.add(task, accesses);
         }
         self.edges.end();
         Ok(())
     }
 
-    fn push(&mut self, task: GraphTask, node: Option<usize>) {
-        self.tasks.push(task);
-        self.nodes.push(node);
+    /// Adds a task of one link, of an operator with so many tasks.
+    fn add(
+        &mut self,
+        kernel: &str,
+        kind: CoreKind,
+        found: &[Producer],
+        link: Link,
+        parts: usize,
+    ) -> usize {
+        let mut producers = Vec::new();
+        for producer in found {
+            match *producer {
+                Producer::Task(task) => producers.push(task),
+                Producer::All(group) => {
+                    let tasks = self.edges.tasks_of(group);
+                    if tasks.len() * parts > MOST_EDGES {
+                        producers.push(self.join(group));
+                    } else {
+                        producers.extend(tasks);
+                    }
+                }
+            }
+        }
+        let words = [1, link.cost.ns()].map(GraphArgument::Word);
+        let args = [words.as_slice(), &link.args].concat();
+        let state = TaskState {
+            nodes: link.node.into_iter().collect(),
+            cost: link.cost,
+            is_open: parts == 1 && self.options.dispatch_ns > 0,
+            ..TaskState::default()
+        };
+        self.push((kernel.to_owned(), kind), args, producers, state)
+    }
+
+    /// The task that a whole operator becomes a link of.
+    fn chain_for(
+        &self,
+        model: &CostModel<'_>,
+        found: &[Producer],
+        link: &mut Link,
+    ) -> Option<usize> {
+        if let Some(before) = self.open_before(found, link, model.work.kind) {
+            return Some(before);
+        }
+        // On a core of the other kind it may take longer by as much as a dispatch takes.
+        let (kind, cost) = model.elsewhere()?;
+        let is_worth_it = cost.ns() < link.cost.ns() + self.options.dispatch_ns;
+        let before = self.open_before(found, link, kind).filter(|_| is_worth_it)?;
+        link.cost = cost;
+        Some(before)
+    }
+
+    /// The task that a further link may follow: the last one of those that the link waits for, if the others are over when it begins.
+    fn open_before(&self, found: &[Producer], link: &Link, kind: CoreKind) -> Option<usize> {
+        let all = self.tasks_of(found);
+        let last = *all.last()?;
+        let (task, state) = (&self.tasks[last], &self.states[last]);
+        let waits_ns = all[..all.len() - 1].iter().map(|task| self.states[*task].ends_ns()).max();
+        let delay_ns = waits_ns.map_or(0, |ends_ns| {
+            (ends_ns + self.options.dispatch_ns).saturating_sub(state.begins_ns)
+        });
+        // Others that wait for the task wait for the link as well.
+        let holds_up_ns = if state.has_consumer { link.cost.ns() } else { 0 };
+        let is_open = state.is_open
+            && task.kind == kind
+            && task.args.len() + link.args.len() <= MAX_ARGS
+            && delay_ns + holds_up_ns < self.options.dispatch_ns;
+        is_open.then_some(last)
+    }
+
+    /// The tasks that are meant, in order.
+    fn tasks_of(&self, found: &[Producer]) -> Vec<usize> {
+        let tasks = found.iter().flat_map(|producer| match producer {
+            Producer::Task(task) => std::slice::from_ref(task),
+            Producer::All(group) => self.edges.tasks_of(*group),
+        });
+        let mut tasks: Vec<usize> = tasks.copied().collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        tasks
+    }
+
+    /// Adds a link to a task.
+    fn append(&mut self, last: usize, found: &[Producer], link: Link) -> usize {
+        let producers = self.tasks_of(found);
+        let (task, state) = (&mut self.tasks[last], &mut self.states[last]);
+        state.cost = state.cost.sum(link.cost);
+        state.nodes.extend(link.node);
+        let links = link_count(task) + 1;
+        let head = [links, state.cost.ns()].map(GraphArgument::Word);
+        task.args[..HEAD].clone_from_slice(&head);
+        task.args.extend(link.args);
+        task.producers.extend(producers.into_iter().filter(|producer| *producer != last));
+        task.producers.sort_unstable();
+        task.producers.dedup();
+        let nodes = state.nodes.iter().map(|node| self.graph.nodes[*node].name.as_str());
+        task.kernel = chain_name(link.is_named.then(|| nodes.collect()), last);
+        last
+    }
+
+    fn push(
+        &mut self,
+        (kernel, kind): (String, CoreKind),
+        args: Vec<GraphArgument>,
+        mut producers: Vec<usize>,
+        mut state: TaskState,
+    ) -> usize {
+        producers.sort_unstable();
+        producers.dedup();
+        for producer in &producers {
+            let before = &mut self.states[*producer];
+            before.has_consumer = true;
+            let begins_ns = before.ends_ns() + self.options.dispatch_ns;
+            state.begins_ns = state.begins_ns.max(begins_ns);
+        }
+        let block_shape = BlockShape::plain();
+        self.tasks.push(GraphTask { kernel, kind, args, producers, block_shape });
+        self.states.push(state);
+        self.tasks.len() - 1
     }
 
     /// The task that waits for all tasks of a group.
@@ -495,19 +660,9 @@ impl<'g> Lowering<'g> {
             return task;
         }
         let producers = self.edges.tasks_of(group).to_vec();
-        let task = self.tasks.len();
+        let kernel = ("empty_aiv".to_owned(), CoreKind::AIV);
+        let task = self.push(kernel, Vec::new(), producers, TaskState::default());
         self.edges.set_joined(group, task);
-        let kernel = "empty_aiv".to_owned();
-        self.push(
-            GraphTask {
-                kernel,
-                kind: CoreKind::AIV,
-                args: Vec::new(),
-                producers,
-                block_shape: BlockShape::plain(),
-            },
-            None,
-        );
         task
     }
 
@@ -569,21 +724,17 @@ fn described_by_model((name, ty): &(String, TensorType)) -> ModelTensor {
 }
 
 /// The units of each task: (first, count).
-fn split(work: &WorkSplit, options: &LowerOptions) -> Vec<(usize, usize)> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a number of tasks, which is clamped"
-    )]
-    let wanted = (work.units as f64 * work.cost / options.grain_ns.max(1) as f64) as usize;
-    let parts = wanted.clamp(1, options.cores.max(1)).min(work.units);
-    let mut size = work.units.div_ceil(parts);
+fn split(model: &CostModel<'_>, options: &LowerOptions) -> Vec<(usize, usize)> {
+    let units = model.work.units;
+    let cores = options.cores.get(model.work.kind.index()).copied().unwrap_or(1);
+    let wanted = model.task((0, units)).ns() / options.grain_ns.max(1);
+    let parts = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(1, cores.max(1)).min(units);
+    let mut size = units.div_ceil(parts);
     // Many small units are elements: parts begin at cache lines.
     if size > 1024 {
         size = size.next_multiple_of(64);
     }
-    (0..work.units).step_by(size).map(|first| (first, size.min(work.units - first))).collect()
+    (0..units).step_by(size).map(|first| (first, size.min(units - first))).collect()
 }
 
 /// The bytes that a task touches.

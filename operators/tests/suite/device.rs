@@ -3,11 +3,11 @@
 use pto_host::graph::builder_set;
 use pto_host::session::{Session, SessionOptions};
 use pto_host::stitch::{HostTensor, Inputs, Stitcher};
-use pto_host::virtual_time::VirtualOptions;
-use pto_host::{Device, DeviceOptions, Hosting, Kernel};
+use pto_host::virtual_time::{VirtualOptions, VirtualReport};
+use pto_host::{Device, DeviceOptions, Hosting, Kernel, RunReport};
 use pto_operators::{
-    Binary, DType, Epilogue, LowerOptions, Lowered, Operator, OperatorGraph, Padding, Pooling,
-    Reduction, STATUS, Status, Tensor, TensorType, Unary, ValueId, Window, kernels,
+    Binary, COST_WORD, DType, Epilogue, LowerOptions, Lowered, Operator, OperatorGraph, Padding,
+    Pooling, Reduction, STATUS, Status, Tensor, TensorType, Unary, ValueId, Window, kernels,
 };
 
 use crate::array::Rng;
@@ -33,10 +33,25 @@ fn in_virtual_time(seed: u64) -> Session {
 
 /// What a program gives on a device, and what its tasks said.
 fn run(session: &Session, lowered: &Lowered, inputs: &[Tensor]) -> (Vec<Tensor>, Status) {
+    let (found, status, _) = run_and_report(session, lowered, inputs);
+    (found, status)
+}
+
+/// What the machine in virtual time says of a run.
+fn report_of(session: &Session, lowered: &Lowered, inputs: &[Tensor]) -> Box<VirtualReport> {
+    run_and_report(session, lowered, inputs).2.and_then(|report| report.virtual_report).unwrap()
+}
+
+fn run_and_report(
+    session: &Session,
+    lowered: &Lowered,
+    inputs: &[Tensor],
+) -> (Vec<Tensor>, Status, Option<RunReport>) {
     let own: Vec<_> = kernels(&lowered.program)
         .unwrap()
         .into_iter()
         .map(|kernel| Kernel::from_fn(kernel.name, kernel.kind, kernel.entry))
+        .map(|kernel| kernel.with_cost_word(COST_WORD))
         .collect();
     let stitcher = Stitcher::new(session).unwrap();
     let program = stitcher.load_with(lowered.program.clone(), own).unwrap();
@@ -63,7 +78,7 @@ fn run(session: &Session, lowered: &Lowered, inputs: &[Tensor]) -> (Vec<Tensor>,
         .chunks_exact(8)
         .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()))
         .collect();
-    (found, Status::read(&words))
+    (found, Status::read(&words), stream.take_report())
 }
 
 /// A graph of one operator, all of whose inputs are given.
@@ -83,7 +98,8 @@ fn graph_of((operator, inputs): &Case) -> OperatorGraph {
     graph
 }
 
-const FINE: LowerOptions = LowerOptions { cores: 7, grain_ns: 1, most_names: 100 };
+const FINE: LowerOptions =
+    LowerOptions { cores: [7, 7], grain_ns: 1, dispatch_ns: 0, most_names: 100 };
 
 #[test]
 fn tasks_have_the_bits_of_the_host() {
@@ -216,6 +232,8 @@ fn a_network_gives_the_same_bits_with_every_seed_and_split() {
     let coarse = graph.lower(&LowerOptions::default()).unwrap();
     let fine = graph.lower(&FINE).unwrap();
     assert!(coarse.nodes.len() < fine.nodes.len() && fine.activation_peak < fine.activation_bytes);
+    assert!(coarse.nodes.iter().any(|nodes| nodes.len() > 1), "{:?}", coarse.nodes);
+    assert!(fine.nodes.iter().all(|nodes| nodes.len() < 2), "{:?}", fine.nodes);
     assert_eq!(run(&session_on(Hosting::default()), &coarse, &inputs).0, wanted);
     for seed in 0..12 {
         let (found, status) = run(&in_virtual_time(seed), &fine, &inputs);
@@ -262,4 +280,51 @@ fn an_index_that_stands_for_nothing_is_told_by_its_node() {
         [Tensor::from_elements(&[4, 2], &[0.0_f32; 8]).unwrap(), Tensor::vector(&[0_i64, -5, 1])];
     let (_, status) = run(&session_on(Hosting::default()), &lowered, &inputs);
     assert_eq!(status, Status::Index { node: 0, index: -5, extent: 4 });
+}
+
+/// Short operators that wait for each other are one task, which says what it costs; a task in virtual time takes that.
+#[test]
+fn short_operators_share_a_task_and_cost_their_sum() {
+    let mut graph = OperatorGraph::new("chain");
+    let x = graph.add_input("x", TensorType::new(DType::F32, &[4, 2]));
+    let index = graph.add_input("index", TensorType::new(DType::I64, &[3]));
+    let add = |graph: &mut OperatorGraph, name: &str, operator: Operator, inputs: &[ValueId]| {
+        let inputs: Vec<_> = inputs.iter().copied().map(Some).collect();
+        graph.add_node(name, operator, &inputs).unwrap()[0]
+    };
+    let exp = add(&mut graph, "exp", Operator::Unary(Unary::Exp), &[x]);
+    let pick = add(&mut graph, "pick", Operator::Gather { axis: 0 }, &[exp, index]);
+    let sum = add(&mut graph, "sum", Operator::Binary(Binary::Add), &[pick, pick]);
+    graph.add_output("sum", sum);
+    let lowered = graph.lower(&LowerOptions::default()).unwrap();
+    assert_eq!(lowered.nodes, [[0, 1, 2]]);
+    let names: Vec<_> =
+        kernels(&lowered.program).unwrap().into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["Chain/exp+pick+sum"]);
+    let apart = graph.lower(&LowerOptions { dispatch_ns: 0, ..LowerOptions::default() }).unwrap();
+    assert_eq!(apart.nodes, [[0], [1], [2]]);
+    let sum_ns = |lowered: &Lowered| lowered.costs.iter().map(|cost| cost.ns()).sum::<u64>();
+    assert!(sum_ns(&lowered).abs_diff(sum_ns(&apart)) < 3 && sum_ns(&lowered) > 0);
+
+    let inputs =
+        [Tensor::from_elements(&[4, 2], &[0.5_f32; 8]).unwrap(), Tensor::vector(&[0_i64, -1, 1])];
+    let session = in_virtual_time(0);
+    let (found, status) = run(&session, &lowered, &inputs);
+    assert!(status == Status::Good && found == evaluated(&graph, &inputs));
+    let wrong = [inputs[0].clone(), Tensor::vector(&[0_i64, 7, 1])];
+    let (_, status) = run(&session, &lowered, &wrong);
+    assert_eq!(status, Status::Index { node: 1, index: 7, extent: 4 });
+}
+
+/// The cores are busy as long as the tasks say.
+#[test]
+fn a_run_in_virtual_time_takes_what_its_tasks_say() {
+    let (graph, inputs) = network();
+    let lowered = graph.lower(&FINE).unwrap();
+    let session = in_virtual_time(3);
+    let wanted: u64 = lowered.costs.iter().map(|cost| cost.ns()).sum();
+    let report = report_of(&session, &lowered, &inputs);
+    let busy_ns: u64 = report.kinds.iter().map(|kind| kind.busy_ns).sum();
+    assert_eq!(busy_ns, wanted);
+    assert!(wanted > 0 && report.makespan_ns > wanted / 12);
 }

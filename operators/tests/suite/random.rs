@@ -1,9 +1,9 @@
 //! 2,000 random operators against the reference, and arguments without sense, which are refused or computed, and never panic.
 
 use pto_operators::{
-    Activation, AspectPolicy, Binary, Coordinates, DType, DepthOrder, Epilogue, Interpolation,
-    Nary, NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,
-    ScatterReduction, Tensor, Unary, Window,
+    Activation, AspectPolicy, Binary, Coordinates, DType, DepthOrder, Epilogue, Function,
+    Interpolation, Nary, NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize,
+    ResizeTarget, ScatterReduction, Step, Tensor, Unary, Window,
 };
 
 use crate::array::{Array, Rng, tensor};
@@ -668,7 +668,24 @@ fn blocks(rng: &mut Rng) -> Case {
 }
 
 fn epilogue(rng: &mut Rng, dtype: DType) -> Epilogue {
-    match rng.range(0, 2) {
+    match rng.range(0, 3) {
+        3 if matches!(dtype, DType::F32 | DType::F64) => {
+            let step = |function: Function, operands: &[usize]| Step {
+                function,
+                operands: operands.iter().copied().map(Some).collect(),
+            };
+            // x clamp(x + 3, 0, 6) / 2.
+            let (moved, clamped) = (
+                Activation::Affine { alpha: 1.0, beta: 3.0 },
+                Activation::Clamp { low: 0.0, high: 6.0 },
+            );
+            Epilogue::Steps(vec![
+                step(Function::Activation(moved), &[0]),
+                step(Function::Activation(clamped), &[1]),
+                step(Function::Binary(Binary::Mul), &[0, 2]),
+                step(Function::Activation(Activation::Affine { alpha: 0.5, beta: 0.0 }), &[3]),
+            ])
+        }
         0 if dtype.is_float() => {
             Epilogue::Unary(rng.pick(&[Unary::Relu, Unary::Sigmoid, Unary::Tanh, Unary::HardSwish]))
         }

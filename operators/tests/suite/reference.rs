@@ -7,9 +7,9 @@
 )]
 
 use pto_operators::{
-    Activation, Binary, Coordinates, DepthOrder, Epilogue, Interpolation, Nary, NearestMode,
-    Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget, ScatterReduction, Unary,
-    Window,
+    Activation, Binary, Coordinates, DepthOrder, Epilogue, Function, Interpolation, Nary,
+    NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,
+    ScatterReduction, Unary, Window,
 };
 
 use crate::array::{Array, indices};
@@ -1015,6 +1015,19 @@ fn behind(epilogue: &Epilogue, x: f64) -> f64 {
         Epilogue::None => x,
         Epilogue::Unary(f) => unary(*f, x),
         Epilogue::Activation(f) => activation(f, x),
+        Epilogue::Steps(steps) => {
+            let mut all = vec![x];
+            for step in steps {
+                let given: Vec<f64> = step.operands.iter().map(|at| all[at.unwrap()]).collect();
+                all.push(match (&step.function, given.as_slice()) {
+                    (Function::Unary(f), [x]) => unary(*f, *x),
+                    (Function::Activation(f), [x]) => activation(f, *x),
+                    (Function::Binary(f), [a, b]) => binary(*f, *a, *b, false),
+                    other => panic!("{other:?}"),
+                });
+            }
+            all[steps.len()]
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::account::{Account, Change};
 use super::block_ledger::{BlockLedger, BlockPart, PartStage, Shaped, is_shaped};
 use super::chooser::Chooser;
 use super::core::{ChainRun, Core};
-use super::cost::{COST_ARGS, FastRegions, model_of};
+use super::cost::{COST_ARGS, FastRegions};
 use super::group::{GroupMember, Reduced};
 use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
@@ -78,7 +78,7 @@ impl CoreMachine<'_> {
         let costs = self.options.costs;
         let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
         let func_id = self.func_of(task, slot, core);
-        let cost_ns = costs.of(model_of(func_id, task.kernel.load(Relaxed)), slot, &args);
+        let cost_ns = costs.of_code((func_id, task.kernel.load(Relaxed)), slot, &args);
         cost_ns.saturating_sub(self.saved_ns(func_id, &args))
     }
 
@@ -203,9 +203,8 @@ impl CoreMachine<'_> {
     pub(super) fn link_cost(&self, kernel: &ChainKernel, slot: u32, args: &[u64]) -> u64 {
         // Drawn costs differ from kernel to kernel, as they do from task to task.
         let draw = slot.wrapping_add(kernel.number << 20);
-        let func_id = model_of(kernel.func_id, kernel.kernel);
         let first = first_args(args);
-        let cost_ns = self.options.costs.of(func_id, draw, &first);
+        let cost_ns = self.options.costs.of_code((kernel.func_id, kernel.kernel), draw, &first);
         cost_ns.saturating_sub(self.saved_ns(kernel.func_id, &first))
     }
 

@@ -54,7 +54,7 @@ mod wrong_core;
 
 pub use account::KindTime;
 pub use chooser::Chooser;
-pub use cost::{FastRegion, FastRegions, KernelCosts};
+pub use cost::{FastRegion, FastRegions, KernelCosts, set_cost_word};
 pub use host::run_once;
 pub(crate) use host::{Virtual, VirtualHost};
 pub use inject::{INJECTED_ERROR, Injection, Trouble};

@@ -11,7 +11,7 @@ use pto_host::stitch::HostTensor;
 use pto_host::timeline::graph::{Graph, GraphTask};
 use pto_host::timeline::{Edge, Trace};
 use pto_host::virtual_time::VirtualOptions;
-use pto_host::workloads::program::Program;
+use pto_host::workloads::program::{Program, ProgramBody};
 use pto_host::{DeviceOptions, Hosting, RunOptions, RunReport, SessionOptions};
 use pto_models::{Built, Given, Model, ModelError, Runner, parse_shape};
 use pto_operators::{DType, LowerOptions, Lowered, Tensor, TensorType};
@@ -69,7 +69,8 @@ struct Asked<'a> {
     shapes: &'a [String],
     params: &'a [(String, String)],
     inputs: &'a [(String, PathBuf)],
-    cores: usize,
+    /// Cores of each kind.
+    cores: [u32; CoreKind::COUNT],
 }
 
 impl Asked<'_> {
@@ -109,8 +110,8 @@ impl Asked<'_> {
             given.values.insert(name.clone(), of_file(name, input.dtype, &npy::read(path)?)?);
         }
         let built = model.build(&given)?;
-        let lowered =
-            built.lower(&LowerOptions { cores: self.cores, ..LowerOptions::default() })?;
+        let cores = self.cores.map(|cores| cores.max(1) as usize);
+        let lowered = built.lower(&LowerOptions { cores, ..LowerOptions::default() })?;
         let mut values = given.values;
         for (name, ty) in &lowered.inputs {
             if !values.contains_key(name) {
@@ -163,12 +164,27 @@ impl Ready {
         facts
     }
 
-    /// The name of each task: that of its node.
+    /// How long the cores of each kind together take for transfers from and to memory, in ns.
+    fn transfers_ns(&self) -> [u64; CoreKind::COUNT] {
+        let mut all = [0; CoreKind::COUNT];
+        if let ProgramBody::Graph(tasks) = self.lowered.program.body() {
+            for (task, cost) in tasks.iter().zip(&self.lowered.costs) {
+                all[task.kind.index()] += cost.transfer_ps;
+            }
+        }
+        all.map(|picoseconds| picoseconds / 1_000)
+    }
+
+    /// The name of each task: those of its nodes.
     fn task_names(&self) -> Vec<String> {
         let nodes = self.built.graph.nodes();
-        let name = |node: &Option<usize>| {
-            node.and_then(|node| nodes.get(node))
-                .map_or_else(|| "join".to_owned(), |node| node.name.clone())
+        let name = |of: &Vec<usize>| {
+            let names: Vec<_> = of
+                .iter()
+                .filter_map(|node| nodes.get(*node))
+                .map(|node| node.name.as_str())
+                .collect();
+            if names.is_empty() { "join".to_owned() } else { names.join("+") }
         };
         self.lowered.nodes.iter().map(name).collect()
     }
@@ -251,7 +267,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         shapes: &args.shapes,
         params: &args.params,
         inputs: &args.inputs,
-        cores: wanted.cores(CoreKind::AIC).max(1) as usize,
+        cores: [CoreKind::AIC, CoreKind::AIV].map(|kind| wanted.cores(kind)),
     };
     let ready = asked.ready()?;
     let expected = expected(args, &ready)?;
@@ -261,8 +277,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .map_err(|failure| timeline::keep(failure, args, &wanted, |trace| name(trace, &ready)))?;
     let mut facts = ready.facts();
     if args.predict {
-        let [first, second] = predict(args, &wanted, &ready)?.text();
-        facts.extend([("predicted", first), ("", second)]);
+        let prediction = predict(args, &wanted, &ready)?;
+        let [first, second] = prediction.text();
+        let bounds = prediction.bounds(ready.transfers_ns());
+        facts.extend([("predicted", first), ("", second), ("bounds", bounds)]);
     }
     let judged = expected
         .iter()
@@ -446,7 +464,8 @@ fn judged(name: &str, ran: &Ran, expected: &[f64], args: &RunArgs) -> Result<Jud
 
 /// The program of a model.
 pub(crate) fn program(path: &Path, shapes: &[String]) -> Result<Program, Failure> {
-    let cores = DeviceOptions::default().aic as usize;
+    let DeviceOptions { aic, aiv, .. } = DeviceOptions::default();
+    let cores = [aic, aiv];
     let ready = Asked { path, shapes, params: &[], inputs: &[], cores }.ready()?;
     Ok(ready.lowered.program)
 }
@@ -458,7 +477,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         shapes: &args.shapes,
         params: &args.params,
         inputs: &args.inputs,
-        cores: args.aic.max(1) as usize,
+        cores: [args.aic, args.aiv],
     };
     let ready = asked.ready()?;
     let facts = ready.facts();
@@ -497,7 +516,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 /// The graph of a model's operators.
 pub(crate) fn graph(args: &GraphArgs) -> Result<Graph, Failure> {
-    let cores = DeviceOptions::default().aic as usize;
+    let DeviceOptions { aic, aiv, .. } = DeviceOptions::default();
+    let cores = [aic, aiv];
     let GraphArgs { target, shapes, params, inputs, .. } = args;
     let ready = Asked { path: Path::new(target), shapes, params, inputs, cores }.ready()?;
     let operators = &ready.built.graph;

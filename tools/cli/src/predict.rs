@@ -1,6 +1,6 @@
 //! `--predict`: what the same run takes on a device, as the machine in virtual time has it, and what bounds it there.
 
-use pto_abi::RuntimeVariant;
+use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host::{Inputs, Params, Prepared};
 use pto_host::timeline::Bottleneck;
 use pto_host::virtual_time::{KindReport, VirtualOptions, VirtualReport};
@@ -36,8 +36,7 @@ pub(crate) fn predict(
 ) -> Result<Prediction, Failure> {
     let _phase = Phase::begin("predicting", 1);
     let options = VirtualOptions::default();
-    let [aic, aiv] =
-        [pto_abi::CoreKind::AIC, pto_abi::CoreKind::AIV].map(|kind| wanted.cores(kind));
+    let [aic, aiv] = [CoreKind::AIC, CoreKind::AIV].map(|kind| wanted.cores(kind));
     let hosting = Hosting::Virtual(options);
     let device = DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting };
     let run = |_: &Prepared| RunOptions { trace: None, ..*base };
@@ -102,6 +101,25 @@ impl Prediction {
             format!("{makespan} on profile {}{bound}", self.options.profile.name),
             format!("busy for at least: {}", shares_text.join(", ")),
         ]
+    }
+
+    /// What the run takes at least, where cores of each kind take so long for transfers together; and how many times the largest of that it takes.
+    pub(crate) fn bounds(&self, transfers_ns: [u64; CoreKind::COUNT]) -> String {
+        let report = &self.report;
+        let of_kinds = |of: fn(&KindReport, u64) -> u64| {
+            let kinds = report.kinds.iter().zip(transfers_ns);
+            kinds.map(|(kind, transfers_ns)| of(kind, transfers_ns)).max().unwrap_or(0)
+        };
+        let cores_ns = of_kinds(|kind, _| kind.work_bound_ns());
+        let memory_ns = of_kinds(|kind, all_ns| all_ns.checked_div(kind.cores.into()).unwrap_or(0));
+        let bounds_ns = [report.critical_path_ns, cores_ns, memory_ns];
+        let largest_ns = bounds_ns.into_iter().max().unwrap_or(0).max(1);
+        let [path, cores, memory] =
+            bounds_ns.map(|ns| duration(std::time::Duration::from_nanos(ns)));
+        let times = report.makespan_ns as f64 / largest_ns as f64;
+        format!(
+            "critical path {path}, cores {cores}, memory {memory}; the run takes {times:.2} times the largest"
+        )
     }
 
     /// For programs.

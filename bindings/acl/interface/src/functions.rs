@@ -12,6 +12,7 @@ const OWN: &[&str] = &[
     "ptoAclGraphDestroy",
     "ptoAclGraphParse",
     "ptoAclGraphSave",
+    "ptoAclKernelCostWord",
     "ptoAclKernelFromFunction",
     "ptoAclKernelParameters",
     "ptoAclLaunch",
@@ -36,7 +37,7 @@ const RUNTIME: &[&str] = &[
 ];
 
 /// The version of the table of functions between the library of entry points and a plug-in.
-pub const PLUGIN_VERSION: u32 = 4;
+pub const PLUGIN_VERSION: u32 = 5;
 
 /// Functions that have no way to say that they failed, and why.
 const NEVER_FAIL: &[(&str, &str)] = &[

@@ -11,7 +11,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use pto_operators::{LAUNCH_HEAD, LOST_FAULT, LaunchStatus, MOST_LAUNCH_TENSORS, run_launch};
+use pto_operators::{
+    LAUNCH_COST_WORD, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, MOST_LAUNCH_TENSORS, run_launch,
+};
 
 use crate::device::{self, KernelEntry};
 use crate::element::ElementType;
@@ -610,6 +612,7 @@ pub(crate) fn run(row: &'static Row, executor: usize, stream: usize) -> i32 {
         let mut words = [0_u64; 128];
         let count = LAUNCH_HEAD + taken.addresses.len();
         words[0] = Arc::as_ptr(&taken.plan).expose_provenance() as u64;
+        words[LAUNCH_COST_WORD] = taken.plan.block_ns;
         words[LAUNCH_HEAD..count].copy_from_slice(&taken.addresses);
         let context = (taken.plan.can_fail || !taken.is_kept).then(|| {
             let context =
@@ -642,7 +645,7 @@ fn kernel(row: &'static Row) -> Checked<usize> {
     }
     let is_cube = ["Matmul", "Dot", "Einsum"].iter().any(|name| row.kernel.ends_with(name));
     let entry: KernelEntry = run_launch::<CompiledCall>;
-    let function = device::make_kernel(row.kernel, entry, u32::from(!is_cube))?;
+    let function = device::make_kernel(row.kernel, entry, u32::from(!is_cube), LAUNCH_COST_WORD)?;
     Ok(*row.function.get_or_init(|| function))
 }
 

@@ -35,12 +35,14 @@ pub(crate) struct OperatorLaunch {
 }
 
 type MakeKernel = unsafe extern "C" fn(*const c_char, KernelEntry, u32, *mut usize) -> i32;
+type SetCostWord = unsafe extern "C" fn(usize, usize) -> i32;
 type Launch = unsafe extern "C" fn(*const OperatorLaunch, Stream) -> i32;
 type Report = unsafe extern "C" fn(*const c_char, i32, *const c_char) -> i32;
 
 /// The functions.
 struct Library {
     make_kernel: MakeKernel,
+    set_cost_word: SetCostWord,
     launch: Launch,
     report: Report,
 }
@@ -71,11 +73,18 @@ fn load() -> Result<Library, String> {
         };
         if found.is_null() { Err(text()) } else { Ok(found) }
     };
-    let [kernel, launch, report] =
-        [c"ptoAclKernelFromFunction", c"ptoAclLaunchOperator", c"ptoAclReport"].map(symbol);
+    const NAMES: [&CStr; 4] = [
+        c"ptoAclKernelFromFunction",
+        c"ptoAclKernelCostWord",
+        c"ptoAclLaunchOperator",
+        c"ptoAclReport",
+    ];
+    let [kernel, cost_word, launch, report] = NAMES.map(symbol);
     Ok(Library {
         // SAFETY: the library has a function of this type under this name (pto_acl.h).
         make_kernel: unsafe { std::mem::transmute::<*mut c_void, MakeKernel>(kernel?) },
+        // SAFETY: as above.
+        set_cost_word: unsafe { std::mem::transmute::<*mut c_void, SetCostWord>(cost_word?) },
         // SAFETY: as above.
         launch: unsafe { std::mem::transmute::<*mut c_void, Launch>(launch?) },
         // SAFETY: as above.
@@ -87,13 +96,23 @@ fn loaded() -> Checked<&'static Library> {
     library().map_err(|why| Rejection::new(INNER, why))
 }
 
-/// Makes a kernel; `cores`: 0 cube, 1 vector.
-pub(crate) fn make_kernel(name: &str, entry: KernelEntry, cores: u32) -> Checked<usize> {
+/// Makes a kernel; `cores`: 0 cube, 1 vector; `cost_word`: the word of its launches that says what a block costs.
+pub(crate) fn make_kernel(
+    name: &str,
+    entry: KernelEntry,
+    cores: u32,
+    cost_word: usize,
+) -> Checked<usize> {
     let library = loaded()?;
     let name = CString::new(name).unwrap_or_default();
     let mut function = 0;
     // SAFETY: the name is a string, and the result is writable.
     let code = unsafe { (library.make_kernel)(name.as_ptr(), entry, cores, &raw mut function) };
+    if code != 0 {
+        return Err(of_device(code));
+    }
+    // SAFETY: the function was made just now.
+    let code = unsafe { (library.set_cost_word)(function, cost_word) };
     if code == 0 { Ok(function) } else { Err(of_device(code)) }
 }
 

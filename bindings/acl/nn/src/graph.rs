@@ -7,8 +7,7 @@
 //! ```
 
 use pto_operators::{
-    Activation, Binary, DType, Input, Operator, PreparedOperator, TensorType, Unary, WorkSplit,
-    blocks_of,
+    Activation, Binary, DType, Input, Operator, PreparedOperator, TensorType, Unary, blocks_of,
 };
 
 use crate::call::{Alias, OperatorCall, TensorRef};
@@ -232,28 +231,67 @@ impl<'c> CallGraph<'c> {
         }
         let call = self.call;
         let tensors = call.views();
-        let plan = |body: Body, blocks: u32, can_fail: bool| CompiledCall {
+        let plan = |body: Body, (blocks, cost_ns): (u32, u64), can_fail: bool| CompiledCall {
             tensors: call.views(),
             body,
             blocks,
+            block_ns: cost_ns.div_ceil(blocks.into()),
             is_shared: true,
             can_fail,
         };
         if results.iter().all(|(_, tensor)| pto_operators::elements(&tensor.object.shape) == 0) {
-            return Ok(plan(Body::Nothing, 1, false));
+            return Ok(plan(Body::Nothing, (1, 0), false));
         }
         self.fuse(&outputs);
-        if let Some((operator, operands, blocks)) = self.direct(&outputs, &tensors)? {
+        if let Some((operator, operands)) = self.direct(&outputs, &tensors)? {
+            let (units, all) = (operator.work().units, tensors[outputs[0].1].elements());
+            let ns = operator.cost((0, units)).ns();
             return Ok(match call.alias {
-                Alias::None => plan(Body::Direct { operator, operands }, blocks, self.can_fail),
+                Alias::None => {
+                    let blocks = blocks_of(units, ns);
+                    plan(Body::Direct { operator, operands }, (blocks, ns), self.can_fail)
+                }
                 _ => {
-                    let elements = tensors[outputs[0].1].elements();
-                    plan(Body::InPlace { operator, operands, elements }, blocks, self.can_fail)
+                    let ns = ns.saturating_mul(all.div_ceil(units.max(1)) as u64);
+                    let body = Body::InPlace { operator, operands, elements: all };
+                    plan(body, (blocks_of(all, ns), ns), self.can_fail)
                 }
             });
         }
+        let ns = self.steps.iter().map(|step| self.step_ns(step)).sum();
         let Self { sources, steps, can_fail, .. } = self;
-        Ok(plan(Body::Steps { steps, sources, outputs }, 1, can_fail))
+        Ok(plan(Body::Steps { steps, sources, outputs }, (1, ns), can_fail))
+    }
+
+    /// What a step takes on a core of the device, in ns: a function of our own as long as a copy of what it gives. Of complex numbers that is not known.
+    fn step_ns(&self, step: &CallStep) -> u64 {
+        let types = |values: &[usize]| -> Option<Vec<TensorType>> {
+            let of = |at: &usize| match &self.known[*at] {
+                Known { element: ElementType::Real(dtype), shape } => {
+                    Some(TensorType::new(*dtype, shape))
+                }
+                Known { .. } => None,
+            };
+            values.iter().map(of).collect()
+        };
+        let (Some(given), Some(made)) = (types(&step.inputs), types(&step.outputs)) else {
+            return 0;
+        };
+        let ns = |operator: Operator, given: &[TensorType], made: &[TensorType]| {
+            let given = given.iter().cloned().map(Some).collect();
+            let prepared = PreparedOperator::new(operator, given, made.to_vec()).ok()?;
+            Some(prepared.cost((0, prepared.work().units)).ns())
+        };
+        match &step.action {
+            Action::Operator(operator) => ns(operator.clone(), &given, &made).unwrap_or(0),
+            Action::Cast(_) | Action::Own(_) => {
+                let copy = |ty: TensorType| {
+                    let ty = [ty];
+                    ns(Operator::Unary(Unary::Identity), &ty, &ty)
+                };
+                made.into_iter().filter_map(copy).sum()
+            }
+        }
     }
 
     /// Makes one operator of a list of elementwise ones with one result.
@@ -319,12 +357,12 @@ impl<'c> CallGraph<'c> {
         }];
     }
 
-    /// The one operator on the tensors as they are, with its operands and blocks; `None`: copies are needed.
+    /// The one operator on the tensors as they are, with its operands; `None`: copies are needed.
     fn direct(
         &self,
         outputs: &[(usize, usize)],
         tensors: &[crate::value::View],
-    ) -> Checked<Option<(PreparedOperator, Vec<DirectOperand>, u32)>> {
+    ) -> Checked<Option<(PreparedOperator, Vec<DirectOperand>)>> {
         let [CallStep { action: Action::Operator(operator), inputs, outputs: made }] =
             self.steps.as_slice()
         else {
@@ -375,11 +413,9 @@ impl<'c> CallGraph<'c> {
         let results: Option<Vec<_>> = outputs.iter().map(|(at, _)| ty(at)).collect();
         let (Some(types), Some(results)) = (types, results) else { return Ok(None) };
         let prepared = PreparedOperator::new(operator.clone(), types, results)?;
-        let WorkSplit { units, cost, can_fail, .. } = prepared.work().clone();
-        if can_fail && !self.can_fail {
+        if prepared.work().can_fail && !self.can_fail {
             return Ok(None);
         }
-        let units = if in_place { all } else { units };
         let operands = inputs
             .iter()
             .map(|at| match &self.sources[*at] {
@@ -389,6 +425,6 @@ impl<'c> CallGraph<'c> {
             })
             .chain(outputs.iter().map(|(_, number)| Some(DirectOperand::Tensor(*number))))
             .collect::<Option<Vec<_>>>();
-        Ok(operands.map(|operands| (prepared, operands, blocks_of(units, cost))))
+        Ok(operands.map(|operands| (prepared, operands)))
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct CompiledCall {
     pub(crate) tensors: Vec<View>,
     pub(crate) body: Body,
     pub(crate) blocks: u32,
+    /// What a block takes on a core of the device, in ns; 0: that is not known.
+    pub(crate) block_ns: u64,
     /// Whether a call with the same arguments takes it again.
     pub(crate) is_shared: bool,
     /// Whether elements of the inputs may make it fail.

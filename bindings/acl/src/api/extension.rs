@@ -11,6 +11,9 @@ use crate::device::launches::Passed;
 use crate::device::parameters::{MAX_PARAMETERS, Parameters};
 use crate::device::{current, host_functions};
 
+/// So many first words of a launch may say what it costs.
+const COST_WORDS: usize = 12;
+
 api! {
     fn ptoAclKernelFromFunction(name: Text, entry: Address, cores: u32, function: Out<Handle>) {
         let output = function.required("function")?;
@@ -33,6 +36,13 @@ api! {
         let function = checked(function)?;
         let name = function.name();
         function.declaration.declare(name, Parameters::of(name, &sizes)?)
+    }
+
+    fn ptoAclKernelCostWord(function: Handle, word: usize) {
+        require(word < COST_WORDS, || {
+            Refusal::value(format!("word {word}; a cost is one of the first {COST_WORDS} words"))
+        })?;
+        checked(function)?.set_cost_word(word)
     }
 
     fn ptoAclLaunch(function: Handle, blocks: u32, words: In<u64>, count: usize, stream: Handle) {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pto_host::abi::{CoreKind, FuncId};
 use pto_host::workloads::TileKernel;
@@ -146,6 +146,8 @@ struct MachineFunction {
     kernel: Kernel,
     /// The address of its code.
     entry: usize,
+    /// The word of a launch that says what it costs.
+    cost_word: OnceLock<usize>,
     /// The number that it has on each device, from its first launch there on.
     numbers: [AtomicU32; MOST_DEVICES],
 }
@@ -218,7 +220,10 @@ fn of_machine(name: &str) -> Answer<Kernel> {
 /// Makes a function of a kernel.
 fn add(kernel: Kernel, entry: usize, declaration: Declaration) -> Handle {
     let numbers = [const { AtomicU32::new(NO_NUMBER) }; MOST_DEVICES];
-    let code = |handle| FunctionCode::Machine(MachineFunction { handle, kernel, entry, numbers });
+    let cost_word = OnceLock::new();
+    let code = |handle| {
+        FunctionCode::Machine(MachineFunction { handle, kernel, entry, cost_word, numbers })
+    };
     add_code(declaration, code)
 }
 
@@ -284,6 +289,19 @@ impl KernelFunction {
         match &self.code {
             FunctionCode::Machine(machine) => machine.kernel.name(),
             FunctionCode::Tile(tile) => tile.name(),
+        }
+    }
+
+    /// A word of each launch says what the launch costs in virtual time. It holds from the first launch on.
+    pub(crate) fn set_cost_word(&self, at: usize) -> Answer {
+        match &self.code {
+            FunctionCode::Machine(machine) => {
+                let set = machine.cost_word.set(at);
+                set.map_err(|_| Refusal::value("the function has a word for its cost already"))
+            }
+            FunctionCode::Tile(_) => Err(Refusal::value(
+                "the function is a tile kernel, whose instructions say what it costs",
+            )),
         }
     }
 
@@ -365,7 +383,11 @@ impl MachineFunction {
         if let Ok(known) = u16::try_from(known) {
             return Ok(FuncId(known));
         }
-        let id = open.kernel(self.handle, &self.kernel)?;
+        let kernel = match self.cost_word.get() {
+            Some(word) => &self.kernel.clone().with_cost_word(*word),
+            None => &self.kernel,
+        };
+        let id = open.kernel(self.handle, kernel)?;
         if let Some(number) = number {
             // Release: pairs with the Acquire above. A device keeps the number as long as the process.
             number.store(id.0.into(), Ordering::Release);

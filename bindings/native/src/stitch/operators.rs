@@ -17,8 +17,8 @@ use pto_host::session::SessionError;
 use pto_host::stitch::{HostTensor, KernelArgument, ProgramStream};
 use pto_host::workloads::program::TensorLayout;
 use pto_operators::{
-    BlockWork as _, DType, Input, LOST_FAULT, LaunchStatus, LaunchedOperator, MOST_LAUNCH_TENSORS,
-    Operator, OperatorError, PreparedOperator, Tensor, TensorType, run_launch,
+    BlockWork as _, DType, Input, LAUNCH_COST_WORD, LOST_FAULT, LaunchStatus, LaunchedOperator,
+    MOST_LAUNCH_TENSORS, Operator, OperatorError, PreparedOperator, Tensor, TensorType, run_launch,
 };
 
 use super::tensor::{SharedTensor, WHAT};
@@ -353,6 +353,7 @@ impl OperatorStream {
         let mut args = vec![
             address(Arc::as_ptr(plan).expose_provenance()),
             address(status.as_ref().map_or(0, |status| Arc::as_ptr(status).expose_provenance())),
+            KernelArgument::Word(plan.block_ns()),
         ];
         for input in inputs {
             args.push(match input {
@@ -382,7 +383,8 @@ impl OperatorStream {
             return Ok(*func_id);
         }
         let kind = plan.operator().work().kind;
-        let kernel = Kernel::from_fn(name, kind, run_launch::<LaunchedOperator>);
+        let kernel = Kernel::from_fn(name, kind, run_launch::<LaunchedOperator>)
+            .with_cost_word(LAUNCH_COST_WORD);
         let func_id = self.stream.session().func_id_of(kernel)?;
         self.state().kernels.insert(name, func_id);
         Ok(func_id)

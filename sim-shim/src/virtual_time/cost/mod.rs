@@ -3,11 +3,13 @@
 //! [`KernelCosts::Library`] follows the PTO-ISA cost model (public pto-isa project, include/pto/costmodel, a2a3,
 //! 1.85 GHz): vector instructions of 256 bytes with head, slope and tail; cube instructions of 16 x 32 bytes x 16;
 //! transfers by bandwidth. Our kernels are one transfer in, the computation, one transfer out, one after the
-//! other: what a kernel without double buffering does. A kernel that is not of the library costs the fallback.
+//! other: what a kernel without double buffering does. A kernel that is not of the library costs what a word of its task says ([`set_cost_word`]), or the
+//! fallback.
 
 mod factorisation;
 mod fast_region;
 mod layers;
+mod words;
 
 use pto_aicore_kernels::probe::mix;
 use pto_aicore_kernels::{KernelFn, LIBRARY, func};
@@ -19,6 +21,7 @@ use pto_aicore_kernels::cost::{
 };
 
 pub use fast_region::{FastRegion, FastRegions};
+pub use words::set_cost_word;
 
 /// Where the costs of kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub enum KernelCosts {
         /// The cost of other kernels, in nanoseconds.
         fallback: u64,
     },
-    /// The cost model of the library kernels; others cost `fallback`.
+    /// The cost model of the library kernels; others cost what a word of their tasks says, or `fallback`.
     Library {
         /// The cost of other kernels, in nanoseconds.
         fallback: u64,
@@ -66,6 +69,17 @@ impl KernelCosts {
             }
             Self::Library { fallback } => library(func_id, args).unwrap_or(fallback),
         }
+    }
+
+    /// The cost of a task whose code is at this address.
+    pub(super) fn of_code(
+        self,
+        (func_id, code): (u16, u64),
+        slot: u32,
+        args: &[u64; COST_ARGS],
+    ) -> u64 {
+        let said = self.needs_args().then(|| words::cost_ns(code, args)).flatten();
+        said.unwrap_or_else(|| self.of(model_of(func_id, code), slot, args))
     }
 
     /// The cost of a kernel with these arguments in nanoseconds, before it is a task: of draws, their mean.
@@ -98,7 +112,7 @@ impl KernelCosts {
 
 /// The kernel whose costs are those of the code at an address: a workload gives the kernels that execute its tile kernels
 /// func ids of their own, and their code is that of the library.
-pub(super) fn model_of(func_id: u16, code: u64) -> u16 {
+fn model_of(func_id: u16, code: u64) -> u16 {
     let is_tile = |tile: &pto_abi::FuncId| {
         let entry: Option<KernelFn> = LIBRARY.get(usize::from(tile.0)).map(|kernel| kernel.entry);
         entry.is_some_and(|entry| entry as usize as u64 == code)
