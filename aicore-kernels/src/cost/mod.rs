@@ -111,14 +111,9 @@ const UNIT_COLS: u64 = 256;
 const KEPT_BYTES: u64 = 256 << 10;
 
 /// A product of any extents on a cube core, without the result: what it moves from global memory, and what it takes on the core. `operands`: bytes of
-/// both sides in global memory, of which the core keeps one in parts, and reads the other one once for each part. `times`: so many such products.
+/// both sides in global memory, of which the core keeps one in parts, and reads the other one once for each part.
 #[must_use]
-pub const fn large_product(
-    [m, k, n]: [u64; 3],
-    bytes: u64,
-    operands: [u64; 2],
-    times: u64,
-) -> [u64; 2] {
+pub const fn large_product([m, k, n]: [u64; 3], bytes: u64, operands: [u64; 2]) -> [u64; 2] {
     let [a, b] = operands;
     let keep_a = a.saturating_add(b.saturating_mul(a.div_ceil(KEPT_BYTES)));
     let keep_b = b.saturating_add(a.saturating_mul(b.div_ceil(KEPT_BYTES)));
@@ -126,7 +121,7 @@ pub const fn large_product(
     let on_core = transfer_bytes(m * k * bytes * n.div_ceil(UNIT_COLS), L1_TO_L0A)
         + transfer_bytes(k * n * bytes * m.div_ceil(UNIT_ROWS), L1_TO_L0B)
         + product([m, k, n], bytes);
-    [transfer_bytes(read, GM_TO_L1) * times, on_core * times]
+    [transfer_bytes(read, GM_TO_L1), on_core]
 }
 
 /// `c[m, n] (+)= a[m, k] @ b[k, n]` in f32.

@@ -14,7 +14,7 @@ use pto_aicore_kernels::tile::Unary as OnTiles;
 use super::conv::Conv;
 use super::line::AxisLayout;
 use super::matmul::Batch;
-use super::work::WorkSplit;
+use super::split::WorkSplit;
 use crate::infer::{self, Input, OperatorCheck};
 use crate::operator::{
     Activation, Binary, Epilogue, Function, Interpolation, Nary, Operator, Pooling, Reduction,
@@ -156,7 +156,7 @@ impl CostModel<'_> {
                 let rest = self.addend_bytes(share);
                 if kind == CoreKind::AIC {
                     let operands = [a, b].map(|bytes| bytes.min(MOST_OPERAND));
-                    let [read, on_core] = large_product(extents, size, operands, 1);
+                    let [read, on_core] = large_product(extents, size, operands);
                     return TaskCost {
                         transfer_ps: read.saturating_mul(times)
                             + moved(rest, GM_TO_L1)

@@ -21,6 +21,7 @@ mod random;
 mod reduce;
 mod resize;
 mod rules;
+mod split;
 mod task;
 mod work;
 
@@ -30,10 +31,10 @@ pub use launch::{
     BlockWork, LAUNCH_COST_WORD, LAUNCH_HEAD, LOST_FAULT, LaunchStatus, LaunchedOperator,
     MOST_LAUNCH_TENSORS, blocks_of, run_launch, units_of,
 };
+pub use split::{Reach, WorkSplit};
 pub use task::{COST_WORD, OperatorKernel, PreparedOperator, STATUS, kernels};
 pub(crate) use task::{DESCRIPTIONS, Description, HEAD, LINK, chain_name, kernel_name};
 pub(crate) use work::work;
-pub use work::{Reach, WorkSplit};
 
 use conv::Conv;
 use failure::Failure;
