@@ -97,6 +97,7 @@ usage: cargo xtask <command>
   generate --check   fails when they are stale
   release            builds what people install (tarball, wheel, source package), into target/release-files, checks that the
                      crates can be published, and uses tarball and wheel in a root of Debian's packages that has no Rust;
+                     with `--profile NAME` of a profile of cargo that builds faster, to try the command;
                      with `--of-tests` only the tarball of what the tests have built, used with this machine's compiler
   docs               builds the pages of docs/ as a book, and the documentation of the interface, into
                      target/book; installs mdBook with cargo where it is missing
@@ -136,7 +137,10 @@ fn main() -> ExitCode {
             acceptance::own_seeds(&root, &suite::target_folder(&root), request)
         }
         ["release", "--of-tests"] => steps::run_all(&[suite::release_of_tests(&root)]),
-        ["release"] => release::run(&root, &suite::target_folder(&root)),
+        ["release"] => release::run(&root, &suite::target_folder(&root), release::PROFILE),
+        ["release", "--profile", profile] => {
+            release::run(&root, &suite::target_folder(&root), profile)
+        }
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
         ["parts"] => steps::run_all(&[suite::package_parts(&root)]),
         ["docs"] => book::build(&root, &suite::target_folder(&root)),

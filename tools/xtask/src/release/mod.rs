@@ -23,23 +23,25 @@ use crate::python;
 const PACKAGES: [&str; 6] =
     ["pto-cli", "pto-c", "pto-acl", "pto-acl-entry", "pto-acl-graph", "pto-acl-nn"];
 /// The profile of what is shipped.
-const PROFILE: &str = "dist";
+pub(crate) const PROFILE: &str = "dist";
 
 /// Builds everything into `target/release-files`, uses each of it, and prints the sizes.
-pub(crate) fn run(root: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn run(root: &Path, target: &Path, profile: &str) -> Result<(), String> {
     let mut build = cargo(root);
-    build.args(["build", "--profile", PROFILE]);
+    build.args(["build", "--profile", profile]);
     python::run(build.args(PACKAGES.iter().flat_map(|name| ["-p", name])))?;
-    let built = target.join(PROFILE);
+    // The folder of the profile `dev` has another name.
+    let built = target.join(if profile == "dev" { "debug" } else { profile });
     let images = firmware_images(root, target, &built.join("pto"))?;
 
     let files = folder::replaced(&target.join("release-files"))?;
     let tarball = tarball::make(root, &built, &images, &files)?;
-    let wheels = wheel::make(root, target, (PROFILE, &built), &files)?;
-    crates::check(root)?;
+    let wheels = wheel::make(root, target, (profile, &built), &files)?;
 
     root::use_tarball(root, target, &tarball)?;
     root::use_wheel(target, &wheels)?;
+    wheel::build_from_source(target, &wheels)?;
+    crates::check(root)?;
     print!("{}", table(&files)?);
     Ok(())
 }

@@ -43,15 +43,7 @@ pub(super) fn use_wheel(target: &Path, made: &Packages) -> Result<(), String> {
     let name = made.wheel.file_name().unwrap_or_default();
     place.put(&format!("wheels/{}", name.to_string_lossy()), &read(&made.wheel)?)?;
     place.put("use_wheel.sh", USE_WHEEL.as_bytes())?;
-    place.run(&["use_wheel.sh", &format!("{WORK}/wheels")])?;
-    // From source: what pip makes of the source package is a wheel of the same name.
-    let sources = folder::replaced(&target.join("release-from-source"))?;
-    let mut build = python::pip_wheel(&made.python)?;
-    python::run(build.arg(&sources).arg(&made.source))?;
-    match sources.join(name).is_file() {
-        true => Ok(()),
-        false => Err(format!("the source package makes no {}", name.to_string_lossy())),
-    }
+    place.run(&["use_wheel.sh", &format!("{WORK}/wheels")])
 }
 
 /// Unpacks the tarball into `folder`, and uses it there with this machine's compiler and an empty environment.

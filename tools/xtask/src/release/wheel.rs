@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::folder;
 use crate::python;
 
 /// Both of them.
@@ -36,4 +37,16 @@ pub(super) fn make(
         source: find(".tar.gz").ok_or_else(|| missing("source package"))?,
         python,
     })
+}
+
+/// What pip makes of the source package is a wheel of the same name.
+pub(super) fn build_from_source(target: &Path, made: &Packages) -> Result<(), String> {
+    let wheels = folder::replaced(&target.join("release-from-source"))?;
+    let mut build = python::pip_wheel(&made.python)?;
+    python::run(build.arg(&wheels).arg(&made.source))?;
+    let name = made.wheel.file_name().unwrap_or_default();
+    match wheels.join(name).is_file() {
+        true => Ok(()),
+        false => Err(format!("the source package makes no {}", name.to_string_lossy())),
+    }
 }
