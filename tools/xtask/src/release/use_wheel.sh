@@ -16,7 +16,7 @@ cat > sum.py <<'PROGRAM'
 import numpy as np
 from pto_runtime import Device, Graph, download, upload
 
-with Device(aic=2, aiv=4) as device:
+with Device() as device:
     device.register_library()
     add = next(func_id for func_id, name, _ in device.kernels if name == "add")
     a, b = np.arange(64, dtype=np.float32), np.ones(64, np.float32)
