@@ -96,7 +96,7 @@ def build_sdist(sdist_directory, config_settings=None):
     with tarfile.open(Path(sdist_directory) / f"{name}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as archive:
         archive.add(information, f"{name}/PKG-INFO")
         for path in _sources():
-            # A file that git knows and that is gone is no source.
+            # Skips files that were deleted and not committed.
             if path.is_file():
                 archive.add(path, f"{name}/{path.relative_to(ROOT)}")
     return f"{name}.tar.gz"

@@ -1,5 +1,7 @@
 """Tensors as task arguments: a buffer seen with a shape; and the arguments of one task."""
 
+import math
+
 from .values import (
     MAX_CHIP_SCALARS,
     MAX_CHIP_TENSORS,
@@ -88,10 +90,7 @@ class Tensor:
     @property
     def numel(self):
         """How many elements."""
-        count = 1
-        for extent in self.shapes:
-            count *= extent
-        return Count(count)
+        return Count(math.prod(self.shapes))
 
     @property
     def nbytes(self):

@@ -2,6 +2,7 @@
 
 import inspect as _inspect
 import keyword as _keyword
+import math as _math
 import os as _os
 import threading as _threading
 
@@ -71,10 +72,7 @@ class Array:
 
     @property
     def size(self):
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        return size
+        return _math.prod(self.shape)
 
     @property
     def nbytes(self):

@@ -56,7 +56,7 @@ impl PlacedKernels {
                 self.kernels.get(&library.func_id).filter(|placed| placed.name == library.name)
             }
             KernelCode::Flashed => self.kernels.values().find(|placed| placed.name == name),
-            // The same kernel as code of the device: `pto fw build --kernels` has put it into the blob, beside those of the library.
+            // `pto fw build --kernels` compiles kernels of one's own into the blob, under the names that they have here.
             KernelCode::Function(_) => {
                 let is_it = |(func_id, placed): &(&u32, &PlacedKernel)| {
                     placed.name == name
@@ -90,7 +90,7 @@ impl PlacedKernels {
     }
 }
 
-/// Whether a kernel of a blob is that of the library, whose code nothing else can mean by its name.
+/// Whether a kernel of a blob is the library's. A function of this process with the same name is another kernel.
 fn is_of_library(func_id: u32, name: &str) -> bool {
     let known = usize::try_from(func_id).ok().and_then(|func_id| LIBRARY.get(func_id));
     known.is_some_and(|library| library.name == name)

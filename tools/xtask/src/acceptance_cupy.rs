@@ -48,10 +48,7 @@ pub(crate) fn run(root: &Path, target: &Path, more: &[&str]) -> Result<(), Strin
 fn fetched(target: &Path) -> Result<(PathBuf, PathBuf), String> {
     let python = python::install_cupy(target)?;
     let folder = target.join("cupy-source");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder)
-            .map_err(|error| format!("{} cannot be removed: {error}", folder.display()))?;
-    }
+    python::removed(&folder)?;
     let pip = |arguments: &[&str]| {
         let mut command = Command::new(&python);
         python::run(command.args(["-m", "pip", "--quiet"]).args(arguments))

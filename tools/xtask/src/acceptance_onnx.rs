@@ -31,10 +31,7 @@ pub(crate) fn run(root: &Path, target: &Path, only: Option<&str>) -> Result<(), 
 fn cases(root: &Path, target: &Path) -> Result<(), String> {
     let python = python::install_onnx(target)?;
     let cases = target.join("onnx-cases");
-    if cases.exists() {
-        std::fs::remove_dir_all(&cases)
-            .map_err(|error| format!("{} cannot be removed: {error}", cases.display()))?;
-    }
+    python::removed(&cases)?;
     python::run(Command::new(python).arg(root.join("models/examples/node_cases.py")).arg(&cases))?;
     let mut runner = cargo(root);
     runner.args([

@@ -303,7 +303,8 @@ pub(crate) fn build_source_package(root: &Path, python: &Path, files: &Path) -> 
     run(build.args(["-c", hook]).arg(files).current_dir(root))
 }
 
-fn removed(folder: &Path) -> Result<(), String> {
+/// Nothing in the place of this folder.
+pub(crate) fn removed(folder: &Path) -> Result<(), String> {
     if !folder.exists() {
         return Ok(());
     }

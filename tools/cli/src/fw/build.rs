@@ -83,10 +83,10 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         target_folder: None,
     };
     let has_own_sources = request.crate_folder.is_some()
-        || [&request.kernels.len(), &request.own_kernels.len(), &request.builders.len()]
-            .into_iter()
-            .chain([&request.features.len()])
-            .any(|given| *given > 0);
+        || !request.kernels.is_empty()
+        || !request.own_kernels.is_empty()
+        || !request.builders.is_empty()
+        || !request.features.is_empty();
     let built = pto_image_build::build(&request, &say).map_err(|error| match error {
         // The sources of the default images compile: what does not, is what the user gave.
         BuildError::Cargo { .. } | BuildError::Kernel(_) if has_own_sources => {

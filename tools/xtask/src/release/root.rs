@@ -80,7 +80,7 @@ impl Root {
         let say = |sentence: &str| println!("{sentence}");
         packages::install(&[DEBOOTSTRAP], &say).map_err(|error| error.to_string())?;
         let place = Self(target.join("release-root"));
-        // It is there as a whole, or not at all.
+        // This file is written last: without it an earlier call was interrupted, and the root is made again.
         let is_made = place.0.join("made");
         if !is_made.is_file() {
             if place.0.exists() {
