@@ -37,13 +37,23 @@ fn copy_outside(to: &Path) {
     fs::copy(root().join("Cargo.lock"), to.join("Cargo.lock")).expect("a copy");
 }
 
+/// Where this build of the workspace puts things.
+fn target_folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is below the target").to_path_buf()
+}
+
 /// Firmware and kernels of the crate in `folder`.
 fn build(folder: &Path, profile: Profile) -> (Image, Image) {
     let say = |sentence: &str| println!("{sentence}");
     packages::install(&[packages::QEMU, packages::CROSS_C, packages::CROSS_CXX], &say)
         .unwrap_or_else(|why| panic!("{why}"));
-    let crate_folder = Some(folder.to_path_buf());
-    let request = Request { crate_folder, profile, ..Request::default() };
+    let request = Request {
+        crate_folder: Some(folder.to_path_buf()),
+        // A copy outside of the workspace finds there what the workspace has built.
+        target_folder: Some(target_folder()),
+        profile,
+        ..Request::default()
+    };
     let built = pto_image_build::build(&request, &say);
     let built = built.unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| {

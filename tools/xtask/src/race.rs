@@ -43,10 +43,11 @@ const NOT_FOR_THE_SANITIZER_IN_C: [&str; 2] = [
     "a_builder_that_follows_an_address_of_the_device",
     "a_child_of_fork_gets_errors_and_works_on_its_own",
 ];
-/// Tests of sessions that the sanitizer does not run: campaigns, makespans and overlaps are of virtual time, on one thread; failures wait for
+/// Tests of sessions that the sanitizer does not run: campaigns, programs in every order, makespans and overlaps are of one thread; failures wait for
 /// time-outs; two read and write memory on purpose while a command of the session does.
-const NOT_FOR_THE_SANITIZER: [&str; 9] = [
+const NOT_FOR_THE_SANITIZER: [&str; 10] = [
     "campaign",
+    "random_programs_in_every_order",
     "copies_overlap_with_kernels_and_with_copies_the_other_way",
     "graphs_and_builders_overlap_as_plans_do",
     "what_the_runtime_cannot_see_is_kept_in_order",

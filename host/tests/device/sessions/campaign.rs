@@ -15,7 +15,7 @@ const A_SESSION: u64 = 100;
 #[test]
 fn troubles_in_virtual_time() {
     let seeds = std::env::var("PTO_SESSION_SEEDS").ok().and_then(|text| text.parse().ok());
-    let seeds = seeds.unwrap_or(100_000);
+    let seeds = seeds.unwrap_or(25_000);
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let report = soak::soak(0..seeds, threads, |_| ControlFlow::Continue(()));
     println!("{report:?}");
