@@ -1,7 +1,8 @@
 //! For the build script: compiles the kernels that `PTO_FW_KERNELS` names, and writes the table of the blob. Each line of the variable is a kernel: its func
 //! id, `AIC` or `AIV`, its name, its function and its file, with tabs between. `PTO_FW_KERNEL_INCLUDES` are more folders of headers.
 //!
-//! With the feature `field` they are kernels for simpler, and the whole blob. With `own` they get the words of their task, and stand beside those of the library.
+//! With the feature `field` they are kernels for simpler, and the whole blob. With `own` they get the words of their task, and stand beside those of the library;
+//! a file in Rust is then a module of the blob.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,6 +26,12 @@ struct Kernel<'a> {
     symbol: String,
 }
 
+impl Kernel<'_> {
+    fn is_rust(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "rs")
+    }
+}
+
 pub(crate) fn compile() {
     println!("cargo::rerun-if-changed=listed_kernels.rs");
     println!("cargo::rerun-if-env-changed=PTO_FW_KERNELS");
@@ -42,7 +49,7 @@ pub(crate) fn compile() {
     let includes: Vec<_> = env::split_paths(&more).chain([headers.clone()]).collect();
     // A file for simpler is compiled once for each kind of core.
     let mut files = BTreeMap::<_, Vec<_>>::new();
-    for kernel in &kernels {
+    for kernel in kernels.iter().filter(|kernel| !kernel.is_rust()) {
         let core = (!IS_OWN).then_some(kernel.core);
         files.entry((kernel.path, core)).or_default().push(kernel);
     }
@@ -72,19 +79,30 @@ fn kernel(line: &str) -> Kernel<'_> {
     Kernel { id, core, name, function, path, symbol: format!("pto_listed_kernel_{id}") }
 }
 
-/// A function for each kernel, which is called with the words of a task, and the table of the blob.
+/// A module for each file in Rust, a function for each other kernel, which is called with the words of a task, and the table of the blob.
 fn table(kernels: &[Kernel<'_>]) -> String {
     let (mut functions, mut entries) = (String::new(), String::new());
-    for Kernel { id, core, name, symbol, .. } in kernels {
+    let mut modules = BTreeMap::new();
+    for kernel in kernels {
+        let Kernel { id, core, name, function, path, symbol } = kernel;
         let (kind, first) = match core {
             Core::Cube => ("AIC", 0),
             Core::Vector => ("AIV", 1),
         };
+        // Writing to a String does not fail.
+        if kernel.is_rust() {
+            let number = modules.len();
+            let module = *modules.entry(*path).or_insert(number);
+            let _ = writeln!(
+                entries,
+                "    {id} {kind} {name:?} crate::table::kernels_{module}::{function};"
+            );
+            continue;
+        }
         let call = match IS_OWN {
             true => format!("{symbol}(args.cast_mut().cast())"),
             false => format!("crate::call::run(args, {first}, {symbol})"),
         };
-        // Writing to a String does not fail.
         let _ = writeln!(
             functions,
             "unsafe extern \"C\" {{ fn {symbol}(args: *mut i64); }}\n\
@@ -93,6 +111,12 @@ fn table(kernels: &[Kernel<'_>]) -> String {
                  unsafe {{ {call} }}\n}}"
         );
         let _ = writeln!(entries, "    {id} {kind} {name:?} crate::table::on_{id};");
+    }
+    for (path, number) in modules {
+        let _ = writeln!(
+            functions,
+            "#[allow(missing_docs, unreachable_pub, dead_code)]\n#[path = {path:?}]\npub(crate) mod kernels_{number};"
+        );
     }
     if IS_OWN {
         return format!(

@@ -1,5 +1,5 @@
-//! Kernels of a table in C or C++ (`pto_kernels.h`), and those of the library, as one blob: `pto fw build --kernels`. The build script compiles them, and
-//! writes the table.
+//! Kernels of one's own, and those of the library, as one blob: of a table in C or C++ (`pto_kernels.h`, `pto fw build --kernels`), and of files in Rust
+//! (`--kernel`). The build script compiles them, and writes the table.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]

@@ -71,8 +71,9 @@ pub(crate) struct FwBuildArgs {
         conflicts_with = "crate_folder"
     )]
     pub(crate) builders: Vec<String>,
-    /// A kernel of a program of the field, in plain C++, which the blob of kernels holds instead of the library's; may be given several times. FUNCTION
-    /// is kernel_entry if it is left out
+    /// A kernel of a program for simpler, in plain C++, which the blob of kernels holds instead of the library's; or one in Rust (FILE.rs, a `pub unsafe
+    /// extern "C" fn(*const u64)` without the standard library), which it holds beside the library's. May be given several times. FUNCTION is kernel_entry if
+    /// it is left out
     #[arg(
         long = "kernel",
         value_name = "ID:aic|aiv[:NAME]=FILE[:FUNCTION]",
@@ -83,7 +84,7 @@ pub(crate) struct FwBuildArgs {
     #[arg(
         long = "kernels",
         value_name = "FILE",
-        conflicts_with_all = ["crate_folder", "kernels", "aicore"]
+        conflicts_with_all = ["crate_folder", "aicore"]
     )]
     pub(crate) own_kernels: Vec<PathBuf>,
     /// A folder of headers for the kernels; may be given several times

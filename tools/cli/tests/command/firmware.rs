@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pto_image_build::packages;
 use serde_json::Value;
@@ -120,8 +120,15 @@ fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
     assert!(home.pto(&["fw", "rollback"], 2).stderr.contains("qemu has no image"));
 }
 
+/// For one at a time: kernels of one's own are built into a file of one name.
+pub(crate) fn turn_with_own_kernels() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
-fn kernels_of_ones_own_in_c_run_on_the_machine() {
+fn kernels_of_ones_own_run_on_the_machine() {
+    let _turn = turn_with_own_kernels();
     let home = Home::new();
     let here = home.path();
     let file = |name: &str| here.join(name).display().to_string();
@@ -169,7 +176,52 @@ fn kernels_of_ones_own_in_c_run_on_the_machine() {
     wrong(&one(7, 9), &["kind", "pto_kernels[0]"]);
     wrong(&one(5000, 1), &["5000", "func id"]);
     wrong("static void f(int64_t *a) { a[0] = }", &["does not compile"]);
+
+    // The same kernels in Rust.
+    let source = file("kernels.rs");
+    fs::write(&source, KERNELS_IN_RUST).expect("a file");
+    let kernel = |id: u32, kind: &str, name: &str| format!("{id}:{kind}:{name}={source}:{name}");
+    let (scale, mean) = (kernel(100, "aiv", "scale"), kernel(101, "aic", "mean"));
+    let build = ["fw", "build", "--release", "--json", "--kernel", &scale, "--kernel", &mean];
+    let built = json(&home.pto(&build, 0));
+    let built = built["images"].as_array().expect("a list").iter();
+    let files: Vec<_> = built.map(|image| image["file"].as_str().expect("a path")).collect();
+    home.pto(&["fw", "rollback"], 0);
+    home.pto(&on_machine, 2);
+    home.pto(&[&["fw", "flash"][..], &files].concat(), 0);
+    let said = home.pto(&on_machine, 0).stdout;
+    assert!(said.contains("PASS"), "{said}");
+    let refused = |more: &[&str], words: &[&str]| {
+        let refused = home.pto(&[&["fw", "build"][..], more].concat(), 2).stderr;
+        assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
+    };
+    refused(&["--kernel", &kernel(100, "aiv", "halve")], &["cannot find", "halve"]);
+    let of_simpler = format!("7:aiv={}", file("wrong.c"));
+    refused(&["--kernel", &scale, "--kernel", &of_simpler], &["build two images"]);
+    let for_cores = ["--image", "cann", "--aicore", "--kernel", &scale];
+    refused(&for_cores, &["kernels.rs", "C++"]);
 }
+
+/// The kernels of `examples/kernels/scale.c`.
+const KERNELS_IN_RUST: &str = r#"
+use core::{ptr, slice};
+
+pub unsafe extern "C" fn scale(words: *const u64) {
+    let &[a, factor, out, n] = unsafe { &*words.cast::<[usize; 4]>() };
+    let (a, out) = (ptr::with_exposed_provenance::<f32>(a), ptr::with_exposed_provenance_mut::<f32>(out));
+    let (a, out) = unsafe { (slice::from_raw_parts(a, n), slice::from_raw_parts_mut(out, n)) };
+    for (a, out) in a.iter().zip(out) {
+        *out = a * f32::from_bits(factor as u32);
+    }
+}
+
+pub unsafe extern "C" fn mean(words: *const u64) {
+    let &[a, out, n] = unsafe { &*words.cast::<[usize; 3]>() };
+    let a = unsafe { slice::from_raw_parts(ptr::with_exposed_provenance::<f32>(a), n) };
+    let sum: f64 = a.iter().map(|value| f64::from(*value)).sum();
+    unsafe { ptr::with_exposed_provenance_mut::<f32>(out).write((sum / n as f64) as f32) };
+}
+"#;
 
 #[test]
 fn an_interrupted_flash_leaves_the_old_image() {

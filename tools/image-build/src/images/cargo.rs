@@ -104,7 +104,7 @@ impl Job {
         if request.platform == Platform::Cann && !has_blob {
             return Ok(vec![firmware]);
         }
-        let is_own = !request.own_kernels.is_empty();
+        let is_own = request.adds_to_library();
         let (binary, of_request) = match request.kernels.is_empty() {
             true => (KERNELS, None),
             false if is_own => (OWN_KERNELS, Some(OWN)),

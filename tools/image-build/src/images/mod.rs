@@ -94,12 +94,12 @@ fn check_builders(request: &Request) -> Result<(), BuildError> {
 /// The request with the kernels that its files list.
 fn with_own_kernels(request: &Request) -> Result<Request, BuildError> {
     let mut request = request.clone();
+    if request.adds_to_library() && !request.kernels.iter().all(KernelSource::is_rust) {
+        let why = "kernels for simpler replace those of the library, and a table of kernels or a file in Rust adds to them: build two images";
+        return Err(BuildError::Kernel(why.to_owned()));
+    }
     if request.own_kernels.is_empty() {
         return Ok(request);
-    }
-    if !request.kernels.is_empty() {
-        let why = "kernels for simpler replace those of the library, and a table of kernels adds to them: build two images";
-        return Err(BuildError::Kernel(why.to_owned()));
     }
     packages::CROSS_C.need()?;
     packages::CROSS_CXX.need()?;
@@ -118,11 +118,13 @@ fn check_kernels(request: &Request) -> Result<(), BuildError> {
     }
     if request.crate_folder.is_some() || request.platform != Platform::Qemu {
         return Err(BuildError::Kernel(
-            "kernels in C++ are for the default image of qemu, or for AICores (--image cann --aicore)".to_owned(),
+            "kernels of one's own are for the default image of qemu; those in C++ may be for AICores (--image cann --aicore)".to_owned(),
         ));
     }
     check_kernel_names(&request.kernels)?;
-    packages::CROSS_CXX.need()?;
+    if !request.kernels.iter().all(KernelSource::is_rust) {
+        packages::CROSS_CXX.need()?;
+    }
     Ok(())
 }
 

@@ -63,7 +63,8 @@ pub struct Request {
     pub crate_folder: Option<PathBuf>,
     /// Sources in C and C++ that are the firmware's builders, instead of those of the default image.
     pub builders: Vec<BuilderSource>,
-    /// Kernels of the field in plain C++, of which the blob for `qemu` consists, instead of those of the library.
+    /// Kernels for simpler in plain C++, of which the blob for `qemu` consists, instead of those of the library; or kernels in Rust, which it has beside
+    /// those of the library.
     pub kernels: Vec<KernelSource>,
     /// Files in C and C++ with a table `pto_kernels` (`pto_kernels.h`), whose kernels are in the blob beside those of the library.
     pub own_kernels: Vec<PathBuf>,
@@ -81,6 +82,13 @@ pub struct Request {
     pub tracing: Tracing,
     /// Where cargo puts what it builds; `None`: where it does without being told.
     pub target_folder: Option<PathBuf>,
+}
+
+impl Request {
+    /// Whether the kernels are in the blob beside those of the library.
+    pub(crate) fn adds_to_library(&self) -> bool {
+        !self.own_kernels.is_empty() || self.kernels.iter().any(KernelSource::is_rust)
+    }
 }
 
 /// A builder in C (for `pto_firmware.h`) or C++ (for `class Runtime`).
@@ -111,7 +119,7 @@ impl BuilderSource {
     }
 }
 
-/// A kernel of a program of the field, in plain C++.
+/// A kernel: of a program for simpler, in plain C++, or one in Rust that gets the words of its task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelSource {
     /// The number by which the program submits it: 0 to 1022.
@@ -120,9 +128,9 @@ pub struct KernelSource {
     pub kind: CoreKind,
     /// What reports call it.
     pub name: String,
-    /// Its function, `extern "C"`.
+    /// Its function, `extern "C"`: in Rust, a `pub unsafe extern "C" fn(*const u64)`.
     pub function: String,
-    /// The file.
+    /// The file: `.rs`, or C++.
     pub path: PathBuf,
 }
 
@@ -146,6 +154,10 @@ impl KernelSource {
             || path.file_stem().map(|stem| format!("{func_id}_{}", stem.to_string_lossy()));
         let name = head.next().map(str::to_owned).or_else(of_file)?;
         Some(Self { func_id, kind, name, function, path })
+    }
+
+    pub(crate) fn is_rust(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "rs")
     }
 }
 

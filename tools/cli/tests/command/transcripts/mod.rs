@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::files::Files;
-use crate::own_kernels;
 use crate::pto::{answer, command};
+use crate::{firmware, own_kernels};
 use likeness::Likeness;
 use page::{Block, Transcript};
 
@@ -85,14 +85,15 @@ fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
     }
 }
 
-/// What to run for a command of a page; `None` where other tests run it.
-fn arguments(shown: &str) -> Option<String> {
+/// What to run for a command of a page; `None` where other tests run it. The commands of a tutorial run all.
+fn arguments(shown: &str, is_tutorial: bool) -> Option<String> {
     let mut to_run = shown.to_owned();
     for (part, instead) in INSTEAD {
         if !shown.contains(part) {
             continue;
         }
         match instead {
+            Instead::Elsewhere(_) if is_tutorial => {}
             Instead::Smaller(from, to) => to_run = to_run.replace(from, to),
             Instead::Elsewhere(why) => {
                 println!("not run here: pto {shown} ({why})");
@@ -207,8 +208,8 @@ fn write(transcript: &Transcript, folder: &Path) {
 /// Compares one command of a page, or writes what it printed into `blessed`.
 fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blessed: &mut Block) {
     write(transcript, folder);
-    let Some(to_run) = arguments(&transcript.arguments) else { return };
     let is_tutorial = page::is_tutorial(&transcript.position);
+    let Some(to_run) = arguments(&transcript.arguments, is_tutorial) else { return };
     let (code, printed) =
         if is_tutorial { run_in_shell(&to_run, folder) } else { run(&to_run, folder) };
     // Findings and faults that a page shows are wanted; bad requests never are.
@@ -232,19 +233,21 @@ fn every_command_of_the_pages_runs_and_prints_what_they_show() {
     let (mut found, mut commands) = (Vec::new(), 0);
     for path in pages() {
         let text = fs::read_to_string(&path).expect("a page is text");
-        let name = path.strip_prefix(workspace()).expect("below the workspace").to_owned();
-        found.extend(page::forgotten(&name.to_string_lossy(), &text).into_iter().map(|line| {
+        let name = path.strip_prefix(workspace()).expect("below the workspace").to_string_lossy();
+        found.extend(page::forgotten(&name, &text).into_iter().map(|line| {
             format!("{line}\n  is not run: begin it with `$ pto`, or the block with \"```shell\"")
         }));
-        if TUTORIALS_IN_PYTHON.iter().any(|page| name == Path::new(page)) {
+        if TUTORIALS_IN_PYTHON.iter().any(|page| name == *page) {
             continue;
         }
-        let folder = scene(&name.to_string_lossy());
+        // A tutorial builds an image whose file another test writes as well.
+        let _turn = page::is_tutorial(&name).then(firmware::turn_with_own_kernels);
+        let folder = scene(&name);
         if text.contains("=golden") || text.contains("=lengths.npy") {
             results(folder.path());
         }
         let mut blessed = Block::of(&text);
-        for transcript in page::transcripts(&name.to_string_lossy(), &text) {
+        for transcript in page::transcripts(&name, &text) {
             commands += 1;
             check(&transcript, folder.path(), &mut found, &mut blessed);
         }

@@ -58,6 +58,11 @@ pub fn build_aicore(
     say: &dyn Fn(&str),
 ) -> Result<AicoreBuilt, BuildError> {
     check_kernel_names(&request.kernels)?;
+    if let Some(rust) = request.kernels.iter().find(|one| one.is_rust()) {
+        let path = rust.path.display();
+        let why = format!("'{path}' is Rust, and AICores take kernels in C++");
+        return Err(BuildError::Kernel(why));
+    }
     if let Some(other) = request.kernels.iter().find(|one| one.function != KernelSource::FUNCTION) {
         return Err(BuildError::Kernel(format!(
             "'{}': a core begins at kernel_entry, and not at {}: write the kernel with PTO_KERNEL of kernel.h",
