@@ -137,12 +137,13 @@ function paintLabels(panel) {
   const { context, theme, height, laneHeight } = panel;
   context.fillStyle = theme.colours.paper;
   context.fillRect(0, 0, panel.left, height);
-  // Lanes that are too narrow for a line of text: below a heading, every second one has a label.
+  // Lanes that are too narrow for a line of text: below a heading, every second one has a label, and none above a heading or a line of idle lanes.
   const every = laneHeight < 11 ? 2 : 1;
+  const isCrowded = (row, last) => row - last < every || (every > 1 && panel.lines[row + 1] && panel.lines[row + 1].lane === undefined);
   let last = -every;
   for (const [line, row] of panel.visible()) {
     const middle = panel.yOf(row) + laneHeight / 2;
-    if (middle < panel.head || (line.lane !== undefined && row - last < every)) continue;
+    if (middle < panel.head || (line.lane !== undefined && isCrowded(row, last))) continue;
     last = row;
     context.fillStyle = line.lane === undefined ? theme.colours.accent : theme.colours.ink;
     const room = line.idle === undefined ? panel.left - 8 : panel.right, indent = 6 + panel.indentOf(line);
