@@ -383,7 +383,7 @@ typedef struct pto_run_options {
    */
   uint32_t fanout;
   /*
-   AICPU instances: 1 to 16; with a builder at least 2.
+   AICPU instances: 1 to 16; with a builder at least 2. 0: as many as find a cluster of cores to schedule, 4 at most.
    */
   uint32_t aicpu_instances;
   /*

@@ -1,5 +1,6 @@
 //! What a device is opened with, and what a run is started with.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use pto_abi::arena::Capacities;
@@ -114,7 +115,8 @@ pub struct RunOptions {
     pub build_mode: BuildMode,
     /// How an edge is added while its producer may complete.
     pub fanout: FanoutStrategy,
-    /// AICPU instances: 1 to 16; `aicpu_build_graph` needs 2, of which one builds.
+    /// AICPU instances: 1 to 16; `aicpu_build_graph` needs 2, of which one builds. 0: as many as find a cluster of cores to schedule
+    /// ([`RunOptions::fitting_instances`]), four at most.
     pub aicpu_instances: u32,
     /// What the arena provides for. A graph image raises what it needs; a builder on the AICPU must get
     /// along with it.
@@ -138,7 +140,7 @@ impl Default for RunOptions {
         Self {
             build_mode: BuildMode::CONCURRENT,
             fanout: FanoutStrategy::LOCK_FREE,
-            aicpu_instances: 4,
+            aicpu_instances: 0,
             capacities: Capacities::default(),
             task_budget: Duration::from_secs(60),
             stall_budget: Duration::from_secs(5),
@@ -151,6 +153,28 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
+    /// AICPU instances of a device with many clusters, where nobody says how many.
+    pub const USUAL_INSTANCES: u32 = 4;
+
+    /// How many of `most` AICPU instances a device with that many clusters has work for: each scheduler needs a cluster, and the builder of a `variant` that
+    /// has one needs none.
+    #[must_use]
+    pub fn fitting_instances(most: u32, variant: RuntimeVariant, clusters: u32) -> u32 {
+        let builders = u32::from(variant.has_builder());
+        most.min(builders + clusters).max(builders + 1)
+    }
+
+    /// The options of a run on a device with that many clusters, with a number of AICPU instances where they have none.
+    #[must_use]
+    pub fn fitted(&self, variant: RuntimeVariant, clusters: u32) -> Cow<'_, Self> {
+        if self.aicpu_instances > 0 {
+            return Cow::Borrowed(self);
+        }
+        let most = Self::USUAL_INSTANCES;
+        let aicpu_instances = Self::fitting_instances(most, variant, clusters);
+        Cow::Owned(Self { aicpu_instances, ..self.clone() })
+    }
+
     /// The defaults, with the build mode from [`BUILD_MODE_VARIABLE`] where that is set.
     ///
     /// # Errors

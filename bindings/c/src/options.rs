@@ -27,7 +27,7 @@ pub struct RunOptions {
     pub build_mode: u32,
     /// 1 lock-free, 0 locked.
     pub fanout: u32,
-    /// AICPU instances: 1 to 16; with a builder at least 2.
+    /// AICPU instances: 1 to 16; with a builder at least 2. 0: as many as find a cluster of cores to schedule, 4 at most.
     pub aicpu_instances: u32,
     /// Tasks that a builder may add. A graph brings its own need.
     pub tasks: u32,

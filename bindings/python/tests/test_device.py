@@ -44,6 +44,15 @@ def test_a_graph_computes(device):
     assert device.memory[0] == 64 << 20
 
 
+def test_a_small_device_takes_the_default_options():
+    with Device(aic=1, aiv=2, gm_bytes=16 << 20) as small:
+        small.register_library()
+        graph, _addresses = sum_graph(small, np.ones(8, np.float32), np.ones(8, np.float32))
+        assert small.run(graph).tasks == 1
+        with pytest.raises(FaultError, match="SCHEDULE_NO_CORES"):
+            small.run(graph, aicpu_instances=4)
+
+
 @pytest.mark.parametrize("factor", [0.5, np.float32(0.5), np.float64(0.5), 0x3F000000, np.int64(0x3F000000)])
 def test_an_argument_is_an_integer_or_a_float(device, factor):
     addresses = [upload(device, np.ones(64, np.float32)) for _ in range(2)]

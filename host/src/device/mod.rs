@@ -561,6 +561,7 @@ impl Device {
         if options.trace.is_some() && self.backend.tracing() == Tracing::Off {
             return Err(Error::TracesNothing { device: self.name().to_owned() });
         }
+        let options = &*options.fitted(work.variant(), self.clusters());
         let mut launch = Launch::plan(work, options, self.workers.len())?;
         // From here on, memory that other threads free is not allocated again.
         let hold = self.memory.begin_run();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytemuck::Pod;
 use pto_abi::session::ring::{MAX_RING_ENTRIES, MIN_RING_ENTRIES};
 use pto_abi::sync::Ordering;
-use pto_abi::{FuncId, GmAddr};
+use pto_abi::{FuncId, GmAddr, RuntimeVariant};
 
 use super::command_object::Barrier;
 use super::error::SessionError;
@@ -58,6 +58,9 @@ impl Device {
     /// `Option`: an option that cannot be, such as more AICPU instances than the clusters of the device, and one, can do with. `Thread`: the process gets no thread. The device is closed then.
     pub fn session(self, options: SessionOptions) -> Result<Session, SessionError> {
         check(&options)?;
+        // One instance feeds the others, as a builder does.
+        let run = options.run.fitted(RuntimeVariant::AICPU_BUILD_GRAPH, self.clusters());
+        let options = SessionOptions { run: run.into_owned(), ..options };
         check_instances(options.run.aicpu_instances, self.clusters())?;
         let stepped = Drive::Stepped { seed: 0 };
         let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };

@@ -7,7 +7,8 @@ use pto_host::abi::arena::Capacities;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::graph::{BuildError, GraphBuilder, TaskSpec, builder_set};
 use pto_host::{
-    Device, DeviceOptions, Error, GraphImage, HostGraph, Hosting, Kernel, RunOptions, Work, func,
+    Device, DeviceOptions, Error, GraphImage, HostGraph, Hosting, Kernel, RunOptions,
+    SessionOptions, Work, func,
 };
 
 /// Builder words: a, b, out, n.
@@ -53,6 +54,33 @@ fn both_variants_compute_and_report() {
             assert_eq!((report.tasks, report.edges, report.parts_run), (2, 1, [0, 2]));
             assert!(report.makespan > Duration::ZERO && report.cores == [2, 4]);
         }
+    }
+}
+
+/// Where nobody says how many AICPU instances there are, each one finds cores.
+#[test]
+fn a_small_device_takes_the_default_options() {
+    for (aic, aiv) in [(0, 1), (1, 2), (2, 4)] {
+        let options = DeviceOptions { aic, aiv, gm_bytes: 64 << 20, ..DeviceOptions::default() };
+        let mut device = Device::open_sim(options, AddTwiceBuilders).unwrap();
+        device.register_library().unwrap();
+        let [a, b, out] = [1.0_f32, 2.0, 0.0].map(|value| device.upload(&[value; 64]).unwrap());
+        let words = [a.address().0, b.address().0, out.address().0, 64];
+        let image = HostGraph::build(&device, &words, add_twice).unwrap();
+        let builder = Work::AicpuBuilder { builder: "add_twice", orch_args: &words };
+        for work in [Work::HostGraph(&image), builder] {
+            out.write(&[0.0; 64]).unwrap();
+            device.run(work, &RunOptions::default()).unwrap();
+            assert_eq!(out.read().unwrap(), [4.0; 64], "{aic} AIC, {aiv} AIV");
+        }
+        let too_many = RunOptions { aicpu_instances: 4, ..RunOptions::default() };
+        match device.run(Work::HostGraph(&image), &too_many) {
+            Err(Error::Fault { fault, .. }) => assert_eq!(fault, Fault::SCHEDULE_NO_CORES),
+            other => panic!("four schedulers have no cores: {other:?}"),
+        }
+        let session = device.session(SessionOptions::default()).unwrap();
+        session.stream().unwrap().run(image.clone()).unwrap();
+        session.synchronize().unwrap();
     }
 }
 

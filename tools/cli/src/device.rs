@@ -117,12 +117,11 @@ impl Wanted {
         let usual = match (self, self.virtual_options()) {
             (_, Some(options)) => count(options.profile.aicpu),
             (Self::Qemu(options, _), None) => options.aicpu,
-            (Self::Simulator(_) | Self::A2a3(_), None) => RunOptions::default().aicpu_instances,
+            (Self::Simulator(_) | Self::A2a3(_), None) => RunOptions::USUAL_INSTANCES,
         };
         let (cube, vector) = (self.cores(CoreKind::AIC), self.cores(CoreKind::AIV));
         let clusters = cube.max(vector.div_ceil(2));
-        let builders = u32::from(variant.has_builder());
-        usual.min(builders + clusters).max(builders + 1)
+        RunOptions::fitting_instances(usual, variant, clusters)
     }
 
     /// AICPU instances of a session, where the command line does not say. One of them feeds the others, as a builder does.

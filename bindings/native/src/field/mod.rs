@@ -85,10 +85,12 @@ impl FieldRuntime {
                 *entry = kernel.address.0;
             }
         }
-        let workers = device.cores(CoreKind::AIC) + device.cores(CoreKind::AIV);
+        let [cube, vector] = [CoreKind::AIC, CoreKind::AIV].map(|kind| device.cores(kind));
+        let clusters = cube.max(vector.div_ceil(2));
+        let options = options.fitted(RuntimeVariant::AICPU_BUILD_GRAPH, clusters);
         let count = |count: u32| c_int::try_from(count).unwrap_or(c_int::MAX);
         let object = RuntimeObject {
-            worker_count: count(workers),
+            worker_count: count(cube + vector),
             sche_cpu_num: count(options.aicpu_instances),
             orch_argc: 0,
             build_mode: count(options.build_mode.get()),

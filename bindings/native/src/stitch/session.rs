@@ -1,9 +1,9 @@
 //! A session of a device and the stitcher of its programs, as other languages open them.
 
+use pto_host::Device;
 use pto_host::session::SessionOptions;
 use pto_host::stitch::{LoadedProgram, StitchOptions, Stitcher};
 use pto_host::workloads::program::Program;
-use pto_host::{Device, RunOptions};
 
 use crate::failure::Failure;
 
@@ -13,16 +13,8 @@ use crate::failure::Failure;
 /// Those of [`Device::session`]; the fast region does not fit the device.
 pub fn open_session(mut device: Device, on_chip_bytes: u64) -> Result<Stitcher, Failure> {
     device.register_missing_library()?;
-    let options = SessionOptions { run: run_options(&device), ..SessionOptions::default() };
-    let session = device.session(options)?;
+    let session = device.session(SessionOptions::default())?;
     Ok(Stitcher::with_options(&session, StitchOptions { on_chip_bytes })?)
-}
-
-/// The defaults, with no more AICPU instances than find a cluster to schedule, in addition to the one that builds.
-fn run_options(device: &Device) -> RunOptions {
-    let defaults = RunOptions::default();
-    let most = device.clusters().saturating_add(1);
-    RunOptions { aicpu_instances: defaults.aicpu_instances.min(most), ..defaults }
 }
 
 /// Puts a program into the memory of the device, and loads its native kernels.
