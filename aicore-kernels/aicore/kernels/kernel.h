@@ -22,11 +22,24 @@
 #define PTO_INLINE inline __attribute__((always_inline))
 #endif
 
+/* On a development machine the caller's register, which holds the core's services for the kernel, is as before when the kernel returns. */
+#ifdef PTO_ON_THIS_MACHINE
+#define PTO_SERVICES , const pto_core_services *services
+#define PTO_WITH_SERVICES(call)                                                                                        \
+    const pto_core_services *const before = pto_core;                                                                  \
+    pto_core = services;                                                                                               \
+    call;                                                                                                              \
+    pto_core = before
+#else
+#define PTO_SERVICES
+#define PTO_WITH_SERVICES(call) call
+#endif
+
 /* `PTO_KERNEL(args) { .. }` is a kernel with the words `args`. */
 #define PTO_KERNEL(args)                                                                                               \
     PTO_AICORE static PTO_INLINE void kernel_body(kernel::Args args);                                                  \
-    extern "C" PTO_AICORE __attribute__((section(".text.kernel_entry"), used, visibility("default"))) void kernel_entry(PTO_GM int64_t *words) { \
-        kernel_body(kernel::Args{reinterpret_cast<const PTO_GM uint64_t *>(words)});                                   \
+    extern "C" PTO_AICORE __attribute__((section(".text.kernel_entry"), used, visibility("default"))) void kernel_entry(PTO_GM int64_t *words PTO_SERVICES) { \
+        PTO_WITH_SERVICES(kernel_body(kernel::Args{reinterpret_cast<const PTO_GM uint64_t *>(words)}));                \
     }                                                                                                                  \
     PTO_AICORE static PTO_INLINE void kernel_body(kernel::Args args)
 

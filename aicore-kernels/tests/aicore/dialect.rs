@@ -12,7 +12,6 @@ const INTRINSICS: &str = r#"
 #define __global__
 #include <stdint.h>
 int64_t get_block_idx(), get_block_num(), get_subblockid(), get_subblockdim();
-uint64_t get_sys_cnt();
 void set_cond(uint32_t);
 void set_ffts_base_addr(uint64_t);
 void trap();

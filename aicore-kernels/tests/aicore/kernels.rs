@@ -1,5 +1,6 @@
 //! Compares the kernels in C++ with those in Rust: on the same arguments they leave the same bytes, or sums in another order; and their pipes are in order.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
 use std::fs;
@@ -26,9 +27,36 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("aicore")
 }
 
+/// `pto_core_services` of the header that replaces PTO-ISA.
+#[repr(C)]
+struct CoreServices {
+    raise: extern "C" fn(u64),
+    wait: extern "C" fn(u32),
+    ticks: extern "C" fn() -> u64,
+    look: extern "C" fn(),
+}
+
+thread_local! {
+    /// What a kernel has asked of its core: words of flags that it has raised, and flags that it has waited for.
+    static ASKED: RefCell<(Vec<u64>, Vec<u32>)> = RefCell::default();
+}
+
+extern "C" fn raise(word: u64) {
+    ASKED.with_borrow_mut(|asked| asked.0.push(word));
+}
+extern "C" fn wait(flag: u32) {
+    ASKED.with_borrow_mut(|asked| asked.1.push(flag));
+}
+extern "C" fn ticks() -> u64 {
+    0
+}
+extern "C" fn look() {}
+
+static SERVICES: CoreServices = CoreServices { raise, wait, ticks, look };
+
 /// A kernel, compiled so that it reports what its pipes do.
 struct CheckedKernel {
-    entry: unsafe extern "C" fn(*mut i64),
+    entry: unsafe extern "C" fn(*mut i64, &'static CoreServices),
     handle: *mut c_void,
 }
 
@@ -78,8 +106,11 @@ impl CheckedKernel {
         // SAFETY: the table lives as long as the process.
         unsafe { bind(&raw const PIPE_CALLS) };
         // SAFETY: `kernel.h` declares it so.
-        let entry =
-            unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut i64)>(entry) };
+        let entry = unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut i64, &'static CoreServices)>(
+                entry,
+            )
+        };
         Ok(Self { entry, handle })
     }
 }
@@ -227,7 +258,7 @@ fn compare(
     // SAFETY: the words of a call of this kernel, with memory as large as its footprint says.
     unsafe { (kernel.entry)(rust_args.as_ptr()) };
     // SAFETY: the same, of the kernel in C++.
-    let pipes = watch(|| unsafe { (checked.entry)(cpp_args.as_mut_ptr().cast()) });
+    let pipes = watch(|| unsafe { (checked.entry)(cpp_args.as_mut_ptr().cast(), &SERVICES) });
     let order = IN_ANOTHER_ORDER.iter().find(|(name, _)| *name == kernel.name);
     let error = order.map_or(0.0, |(_, error)| *error);
     for (at, tensor) in &rust.tensors {
@@ -309,6 +340,44 @@ fn a_flag_or_a_barrier_that_is_missing_is_found() {
     }
     assert!(found >= 30, "the sources were not understood: {found} mutants");
     assert!(kept.is_empty(), "not found:\n{}", kept.join("\n"));
+}
+
+/// A kernel that raises a flag for the other cores of its cluster, and waits for one of theirs.
+const OF_A_CLUSTER: &str = r#"#include "vector.h"
+PTO_KERNEL(args) {
+    kernel::elementwise(args.size(2), {args.gm(0)}, args.gm(1), [](auto &out, auto &in) { pto::TEXP(out, in[0]); });
+    ffts_cross_core_sync(PIPE, 1 | 2 << 4 | 3 << 8);
+    wait_flag_dev(4);
+}
+"#;
+
+#[test]
+fn a_flag_for_other_cores_that_is_raised_too_early_is_found() {
+    let out = tempfile::tempdir().expect("a folder");
+    copy_sources(out.path());
+    let errors = |pipe: &str| {
+        let source = out.path().join("kernels/cluster.cpp");
+        fs::write(source, OF_A_CLUSTER.replace("PIPE,", &format!("{pipe},"))).expect("writable");
+        let checked = CheckedKernel::build(out.path(), "cluster", out.path());
+        let checked = checked.unwrap_or_else(|why| panic!("{why}"));
+        let (mut from, mut to) = (vec![0.0_f32; 9_000], vec![0.0_f32; 9_000]);
+        let address = |tensor: &mut Vec<f32>| tensor.as_mut_ptr().expose_provenance() as i64;
+        let mut words = [address(&mut from), address(&mut to), 9_000, 1 << 32];
+        // SAFETY: two tensors of so many elements.
+        let pipes = watch(|| unsafe { (checked.entry)(words.as_mut_ptr(), &SERVICES) });
+        assert!(to.iter().all(|value| *value == 1.0), "exp(0)");
+        pipes.errors
+    };
+    // Behind the pipe that writes GM.
+    assert_eq!(errors("PIPE_MTE3"), Vec::<String>::new());
+    let asked = ASKED.with_borrow_mut(std::mem::take);
+    assert_eq!(asked, (vec![0x321], vec![4]));
+    // Others do not know that it is done, but for the vector pipe, which has waited for its buffers.
+    for early in ["PIPE_MTE2", "PIPE_S"] {
+        let errors = errors(early);
+        let [error, ..] = &errors[..] else { panic!("{early} is not found") };
+        assert!(error.contains("raises a flag for other cores behind"), "{errors:?}");
+    }
 }
 
 /// The lines to take out: each that orders pipes, and each flag with the wait for it in the next line. Of `copy` in `matrix.h`, or of everything else there.

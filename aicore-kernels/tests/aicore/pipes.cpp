@@ -7,6 +7,7 @@ struct Pipes {
     void (*set)(uint32_t from, uint32_t to, uint32_t event, uint32_t line);
     void (*wait)(uint32_t from, uint32_t to, uint32_t event, uint32_t line);
     void (*barrier)(uint32_t pipe, uint32_t line);
+    void (*raise)(uint32_t pipe, uint32_t line);
 };
 
 static const Pipes *pipes;
@@ -19,3 +20,4 @@ extern "C" void pto_pipes_access(uint32_t space, uint64_t address, uint64_t byte
 extern "C" void pto_pipes_set(uint32_t from, uint32_t to, uint32_t event, uint32_t line) { pipes->set(from, to, event, line); }
 extern "C" void pto_pipes_wait(uint32_t from, uint32_t to, uint32_t event, uint32_t line) { pipes->wait(from, to, event, line); }
 extern "C" void pto_pipes_barrier(uint32_t pipe, uint32_t line) { pipes->barrier(pipe, line); }
+extern "C" void pto_pipes_raise(uint32_t pipe, uint32_t line) { pipes->raise(pipe, line); }

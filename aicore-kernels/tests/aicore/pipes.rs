@@ -121,6 +121,22 @@ impl PipeModel {
         }
     }
 
+    /// A flag for other cores goes up when the instructions of a pipe are over: what other pipes write must be over as well.
+    fn raise(&mut self, pipe: u32, line: u32) {
+        let known = self.known[pipe as usize];
+        let is_late = |access: &&PipeAccess| {
+            let is_own = access.pipe == pipe as usize;
+            access.is_write && !is_own && known[access.pipe] < access.number
+        };
+        if let Some(late) = self.accesses[0].iter().find(is_late) {
+            let (before, after) = (NAMES[late.pipe], NAMES[pipe as usize]);
+            self.errors.push(format!(
+                "line {line} raises a flag for other cores behind {after}, and nothing orders line {} ({before}), which writes GM at {:#x}, before it",
+                late.line, late.start
+            ));
+        }
+    }
+
     fn flag((from, to, event): (u32, u32, u32)) -> String {
         format!("flag {event} of {} to {}", NAMES[from as usize], NAMES[to as usize])
     }
@@ -159,6 +175,7 @@ pub(crate) struct PipeCalls {
     set: extern "C" fn(u32, u32, u32, u32),
     wait: extern "C" fn(u32, u32, u32, u32),
     barrier: extern "C" fn(u32, u32),
+    raise: extern "C" fn(u32, u32),
 }
 
 extern "C" fn begin(pipe: u32, line: u32) {
@@ -177,5 +194,9 @@ extern "C" fn barrier(pipe: u32, _: u32) {
     with(|pipes| pipes.barrier(pipe));
 }
 
+extern "C" fn raise(pipe: u32, line: u32) {
+    with(|pipes| pipes.raise(pipe, line));
+}
+
 /// The calls of a kernel.
-pub(crate) static PIPE_CALLS: PipeCalls = PipeCalls { begin, access, set, wait, barrier };
+pub(crate) static PIPE_CALLS: PipeCalls = PipeCalls { begin, access, set, wait, barrier, raise };

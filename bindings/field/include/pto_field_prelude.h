@@ -21,7 +21,10 @@ struct pto_field_sim_ops {
     void (*look)(uint64_t address, uint64_t value);
 };
 
-#ifdef PTO_FIELD_DEVICE
+#ifdef PTO_FIELD_AICORE
+// An AICore has its clock and its flags as instructions.
+static inline void pto_field_look(const volatile void *, uint64_t) {}
+#elif defined(PTO_FIELD_DEVICE)
 // In the memory of a device these are functions of the kernels' blob.
 extern "C" {
 uint32_t pto_sim_get_subblock_id(void);
@@ -59,6 +62,7 @@ static inline void pto_field_look(const volatile void *address, uint64_t value) 
 }
 #endif
 
+#if !defined(PTO_FIELD_AICORE) || defined(PTO_ON_THIS_MACHINE)
 // Stores and loads that pass the cache.
 template <typename T>
 static inline void st_dev(T value, T *address, int64_t offset = 0) {
@@ -87,7 +91,9 @@ static inline void dcci(T *line, int, More...) {
 
 // What kernels until July 2026 give dcci; later they write `cache_line_t::` and `dcci_dst_t::` before these, which PTO-ISA has.
 enum : int { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE = 1, CACHELINE_OUT = 2 };
+#endif
 
+#ifndef PTO_FIELD_AICORE
 // Flags between the cores of a task. The word that raises one has the mode in bits 4 and 5 and the flag in bits 8 to 11: mode 0 is for all
 // cores of a kind in the task, 1 for the vector cores of a block, 2 for its cube core and its vector cores. A wait takes one.
 #ifdef PTO_FIELD_DEVICE
@@ -120,5 +126,6 @@ template <typename Pipe>
 static inline void wait_intra_block(Pipe, uint32_t flag) {
     pto_field_wait(64 + flag);
 }
+#endif
 
 #endif  // PTO_FIELD_PRELUDE_H

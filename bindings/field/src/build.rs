@@ -6,6 +6,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
+use pto_host::DeviceMemory;
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{DependencyMode, StreamBuilder, TensorView};
 use pto_host::timeline::Trace;
@@ -46,8 +47,8 @@ pub(crate) struct Build {
     pub(crate) shared: Box<SharedState>,
     /// What kernels find of all tasks of the run: `shared`, or in the memory of a device a `RunState`.
     pub(crate) state: *const c_void,
-    /// The tasks go to the device as lists, and the device is not locked meanwhile.
-    pub(crate) is_listed: bool,
+    /// The memory of the device that the tasks go to as lists; the device is not locked meanwhile. `None`: its engine enters the program.
+    pub(crate) listed_on: Option<DeviceMemory>,
     pub(crate) tensors: Vec<ChipTensor>,
     pub(crate) scalars: Vec<u64>,
     pub(crate) rule: EdgeRule,

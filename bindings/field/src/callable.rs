@@ -22,7 +22,7 @@ pub enum ObjectCode<'a> {
     Path(&'a Path),
     /// Its bytes; the name is what messages call them.
     Bytes(&'a [u8]),
-    /// Of a kernel: what the device has, in the blob that it was opened with, under the same func id and name. It runs on the emulated machine alone.
+    /// Of a kernel: what the device has, in the image that it was opened with, under the same func id and name. It does not run on the simulator.
     OnDevice,
 }
 

@@ -35,7 +35,7 @@ pub(crate) static OPS: Ops = Ops {
 
 /// Calls `program`. The functions that the program calls act on `context`.
 pub(crate) fn with<R>(context: &mut BuildContext<'_>, program: impl FnOnce() -> R) -> R {
-    let is_listed = context.build.is_listed;
+    let is_listed = context.build.listed_on.is_some();
     let context: *mut BuildContext<'_> = context;
     let before = CURRENT.replace(context.cast());
     let result = if is_listed { program() } else { pto_native::building(program) };

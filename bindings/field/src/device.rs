@@ -3,8 +3,8 @@
 //! ```text
 //! run: options -> kernels registered -> tensors into GM -> the engine runs `enter` on its builder -> tensors back -> outcome
 //! ```
-//! The engine's builder finds the program by a ticket in its orchestration words. On the emulated machine the program runs here, and its tasks go
-//! there as lists (`listed.rs`).
+//! The engine's builder finds the program by a ticket in its orchestration words. For the emulated machine and for an Ascend device the program runs here,
+//! and its tasks go there as lists (`listed.rs`).
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -17,8 +17,8 @@ use pto_host::fw::Image;
 use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
-    Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement, QemuDeviceOptions,
-    RunControl, RunOptions, RunReport, StreamCapacities, TraceOptions, Work,
+    A2a3Options, Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement,
+    QemuDeviceOptions, RunControl, RunOptions, RunReport, StreamCapacities, TraceOptions, Work,
 };
 use pto_native::{Failure, FailureKind, HostedBuilders, SharedDevice, call_guarded};
 
@@ -107,7 +107,23 @@ impl FieldDevice {
         kernels: &Image,
     ) -> Result<Self, Failure> {
         let options = QemuDeviceOptions { placement: Placement::InPlace, ..options.clone() };
-        let device = Device::open_qemu(&options, firmware, kernels)?;
+        Self::listed(Device::open_qemu(&options, firmware, kernels)?)
+    }
+
+    /// Opens an Ascend device, with a firmware that expands lists of tasks, as the default one, and the kernels of a program: `pto fw build --image cann
+    /// --aicore --kernel`.
+    ///
+    /// # Errors
+    /// `IMAGE`, `OUT_OF_MEMORY`, or why the device cannot be taken; `BUILDER_NOT_FOR_DEVICE`: the firmware expands no lists.
+    pub fn open_a2a3(
+        options: &A2a3Options,
+        firmware: &Image,
+        kernels: &Image,
+    ) -> Result<Self, Failure> {
+        Self::listed(Device::open_a2a3(options, firmware, kernels)?)
+    }
+
+    fn listed(device: Device) -> Result<Self, Failure> {
         if !device.expands_plans() {
             let message = "the firmware image expands no lists of tasks: take one with the streaming runtime, such as the default one";
             return Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message));
@@ -192,7 +208,8 @@ impl FieldDevice {
             }
             EntryMode::Listed => {
                 let state = State::new(self.memory().clone())?;
-                (build.state, build.is_listed) = (state.address().cast(), true);
+                build.state = state.address().cast();
+                build.listed_on = Some(self.memory().clone());
                 build.frames = Frames::on(self.memory().clone());
                 let enter = |context: &mut BuildContext<'_>| enter_program(context);
                 let result = listed::run(&self.device, (&mut build, &state), &run, control, enter);
@@ -209,7 +226,7 @@ impl FieldDevice {
     /// The options with what they need; or why this hosting mode does not suit them.
     fn suited(&self, options: &CallOptions) -> Result<CallOptions, Failure> {
         if matches!(self.entry_mode, EntryMode::Listed) {
-            listed::check_options(options)?;
+            listed::check_options(self.device.name(), options)?;
         }
         let mut options = options.clone();
         if !options.finds_shared_lines {
@@ -236,12 +253,14 @@ impl FieldDevice {
             }
             registered.0 = 0;
             let kernels = match &self.entry_mode {
-                EntryMode::Listed => listed::kernels(program, &device.flashed_kernels())?,
+                EntryMode::Listed => {
+                    listed::kernels(device.name(), program, &device.flashed_kernels())?
+                }
                 EntryMode::Entered(_) => match program.of_a_machine() {
                     None => program.registered(),
                     Some(name) => {
                         let message = format!(
-                            "kernel `{name}` of {} has code of the emulated machine alone",
+                            "kernel `{name}` of {} has its code on a device, and this is the simulator",
                             program.name
                         );
                         return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
@@ -272,7 +291,7 @@ impl FieldDevice {
         Build {
             callable: Arc::clone(program),
             state: (&raw const *shared).cast(),
-            is_listed: false,
+            listed_on: None,
             shared,
             tensors: arguments.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
@@ -493,7 +512,7 @@ fn outcome_of(
         ));
     }
     let outcome = RunOutcome::of(error, result.ok(), &mut build);
-    if outcome.code != 0 && !build.is_listed {
+    if outcome.code != 0 && build.listed_on.is_none() {
         // A core that did not come back may still read its frame.
         std::mem::forget(build);
     }

@@ -2,19 +2,17 @@
 //!
 //! A frame lives from its task's submission until the task has retired. Frames lie in chunks, one after the other; a chunk
 //! is used again when the last task in it is further back than the window reaches. So memory depends on the window, and
-//! nothing waits for a frame.
+//! nothing waits for a frame. Frames for a device are written here, and copied to it one by one.
 //!
 //! Invariant: `full` is in the order of the tasks.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
-use std::ptr::{NonNull, with_exposed_provenance_mut};
+use std::ptr::NonNull;
 
 use pto_host::DeviceMemory;
 use pto_host::abi::GmAddr;
 use pto_native::foreign::field::TaskFrame;
-
-use crate::wire::pointer_word;
 
 /// Bytes of a chunk. Large enough for several of the largest frames (4.3 KiB), small enough to stay in a cache.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -22,8 +20,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// A piece of memory for frames.
 struct Chunk {
     memory: NonNull<u8>,
-    /// The memory of a device that it is of; `None`: memory of this process.
-    of: Option<(DeviceMemory, GmAddr)>,
+    /// The memory of a device that its frames are copied to; `None`: kernels read them here.
+    copied_to: Option<(DeviceMemory, GmAddr)>,
     used: usize,
     /// The number of the last task in it.
     last: u64,
@@ -42,25 +40,26 @@ impl Chunk {
         // SAFETY: the layout has a size.
         let memory = unsafe { alloc_zeroed(Self::LAYOUT) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
-        Self { memory, of: None, used: 0, last: 0 }
+        Self { memory, copied_to: None, used: 0, last: 0 }
     }
 
-    /// In the memory of a device, which this process has at the same addresses; `None`: it has no room.
+    /// With as much memory of a device; `None`: it has no room.
     fn on(device: &DeviceMemory) -> Option<Self> {
         let address = device.alloc(CHUNK_BYTES as u64).ok()?;
-        let memory = NonNull::new(with_exposed_provenance_mut(pointer_word(address.0)))?;
-        Some(Self { memory, of: Some((device.clone(), address)), used: 0, last: 0 })
+        let mut chunk = Self::new();
+        chunk.copied_to = Some((device.clone(), address));
+        Some(chunk)
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        match &self.of {
+        if let Some((device, address)) = &self.copied_to {
             // It was allocated by us, and is freed once.
-            Some((device, address)) => device.free(*address).unwrap_or_default(),
-            // SAFETY: it was allocated with this layout, and this is the only reference to it.
-            None => unsafe { dealloc(self.memory.as_ptr(), Self::LAYOUT) },
+            device.free(*address).unwrap_or_default();
         }
+        // SAFETY: it was allocated with this layout, and this is the only reference to it.
+        unsafe { dealloc(self.memory.as_ptr(), Self::LAYOUT) };
     }
 }
 
@@ -69,8 +68,18 @@ pub(crate) struct Frames {
     current: Option<Chunk>,
     full: VecDeque<Chunk>,
     window: u64,
-    /// Where kernels of another machine find frames, which all live until the run is over; `None`: in this process.
+    /// The device whose kernels read frames, which all live until the run is over; `None`: those of this process do.
     device: Option<DeviceMemory>,
+}
+
+/// Room for a frame that is to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct FrameRoom {
+    /// Where it is written.
+    pub(crate) memory: *mut TaskFrame,
+    /// Its first byte in its chunk, and how many it has.
+    first: usize,
+    bytes: usize,
 }
 
 impl Frames {
@@ -79,28 +88,41 @@ impl Frames {
         Self { current: None, full: VecDeque::new(), window, device: None }
     }
 
-    /// No frames, in the memory of a device, which this process has at the same addresses.
+    /// No frames, for the kernels of a device.
     pub(crate) fn on(device: DeviceMemory) -> Self {
         Self { current: None, full: VecDeque::new(), window: u64::MAX, device: Some(device) }
     }
 
-    /// Room for the frame of task `number`; the caller writes it. `None`: the memory of the device is full.
+    /// Room for the frame of task `number`, which the caller writes and then [hands over](Self::hand_over). `None`: the memory of the device is full.
     pub(crate) fn take(
         &mut self,
         number: u64,
         tensors: usize,
         scalars: usize,
-    ) -> Option<*mut TaskFrame> {
+    ) -> Option<FrameRoom> {
         let bytes = TaskFrame::bytes(tensors, scalars);
         let has_room = |chunk: &Chunk| chunk.used + bytes <= CHUNK_BYTES;
         if !self.current.as_ref().is_some_and(has_room) {
             self.turn_over(number)?;
         }
         let current = self.current.as_mut()?;
-        let room = current.memory.as_ptr().wrapping_add(current.used);
+        let first = current.used;
         current.used += bytes;
         current.last = number;
-        Some(room.cast())
+        Some(FrameRoom { memory: current.memory.as_ptr().wrapping_add(first).cast(), first, bytes })
+    }
+
+    /// Makes the frame that was written last the kernels': where they find it. `None`: it cannot be copied to the device.
+    pub(crate) fn hand_over(&self, room: FrameRoom) -> Option<u64> {
+        let current = self.current.as_ref()?;
+        let Some((device, address)) = &current.copied_to else {
+            return Some(room.memory.expose_provenance() as u64);
+        };
+        // SAFETY: chunks are zeros at first, and these bytes are of the current one.
+        let bytes = unsafe { std::slice::from_raw_parts(room.memory.cast(), room.bytes) };
+        let to = address.offset(room.first as u64);
+        device.copy_to_device(to, bytes).ok()?;
+        Some(to.0)
     }
 
     #[cold]
@@ -137,7 +159,7 @@ mod tests {
         let mut frames = Frames::new(64);
         for number in 0..100_000 {
             let frame = frames.take(number, 3, 2);
-            assert!(frame.is_some_and(|frame| frame.is_aligned()));
+            assert!(frame.is_some_and(|frame| frame.memory.is_aligned()));
         }
         let per_chunk = CHUNK_BYTES / TaskFrame::bytes(3, 2);
         assert!(frames.chunks() <= 3 + 64 / per_chunk, "{}", frames.chunks());
@@ -148,7 +170,8 @@ mod tests {
         let mut frames = Frames::new(1000);
         let mut held = std::collections::VecDeque::new();
         for number in 0..5_000_u64 {
-            let frame = frames.take(number, 32, 16).expect("memory of this process") as usize;
+            let frame = frames.take(number, 32, 16).expect("memory of this process").first;
+            let frame = (frames.current.as_ref().map(|chunk| chunk.memory), frame);
             assert!(!held.contains(&frame), "task {number}");
             held.push_back(frame);
             if held.len() > 1000 {

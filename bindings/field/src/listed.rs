@@ -1,11 +1,12 @@
-//! A run on the emulated machine: the orchestration runs on the host, its tasks go to the machine as lists, and its kernels are those of the machine's
-//! blob.
+//! A run on a device whose memory and cores are not this process's: the emulated machine, or an Ascend device. The orchestration runs on the host, its tasks
+//! go to the device as lists, and its kernels are those that are flashed there.
 //!
 //! ```text
-//! orchestration -> calls.rs, submit.rs: as everywhere -> ListBuilder (pto-host): lists -> the machine
-//!                   frames in the machine's memory, which this process has at the same addresses
+//! orchestration -> calls.rs, submit.rs: as everywhere -> ListBuilder (pto-host): lists -> the device
+//!                   frames: written here, copied to the device's memory (frames.rs)
 //! ```
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -23,7 +24,7 @@ use crate::options::CallOptions;
 use crate::shared::Crash;
 use crate::wire::{ChipTensor, SourceLocation, pointer_word};
 
-/// What all tasks of a run share, in the memory of the machine. It is freed on drop.
+/// What all tasks of a run share, in the memory of the device. It is freed on drop.
 pub(crate) struct State {
     memory: DeviceMemory,
     address: GmAddr,
@@ -37,14 +38,17 @@ impl State {
         Ok(state)
     }
 
+    /// As the word that frames have of it.
     pub(crate) fn address(&self) -> *const RunState {
-        std::ptr::with_exposed_provenance(pointer_word(self.address.0))
+        std::ptr::without_provenance(pointer_word(self.address.0))
     }
 
     /// Copies failures and times that kernels have written there into the build.
     fn report_to(&self, build: &Build) {
-        // SAFETY: the memory is ours, was zeroed, and is mapped at this address; all of its words are atomic.
-        let state = unsafe { &*self.address() };
+        // SAFETY: all of its words are atomic integers.
+        let Some(state) = (unsafe { fetched::<RunState>(&self.memory, self.address) }) else {
+            return;
+        };
         build.shared.failed.store(state.failed.load(Ordering::Relaxed), Ordering::Relaxed);
         for (ours, theirs) in build.shared.timing.iter().zip(&state.timing) {
             let [begin, end] = theirs.each_ref().map(|time| time.load(Ordering::Relaxed));
@@ -56,7 +60,10 @@ impl State {
         }
         if let Some(refusal) = KernelFault::of(state.refusal.load(Ordering::Relaxed)) {
             let frame = state.refused.load(Ordering::Relaxed);
-            build.shared.crashed(crash(refusal, state.flag.load(Ordering::Relaxed), frame));
+            let flag = state.flag.load(Ordering::Relaxed);
+            // SAFETY: the frame of a task has plain words and pointers.
+            let frame = unsafe { fetched::<TaskFrame>(&self.memory, GmAddr(frame)) };
+            build.shared.crashed(crash(refusal, flag, frame.as_deref()));
         }
     }
 }
@@ -68,11 +75,23 @@ impl Drop for State {
     }
 }
 
+/// What the device has at an address; `None`: it cannot be read, as after a fault that has ended the device.
+///
+/// # Safety
+/// Whatever bytes there are, they are a `T`.
+unsafe fn fetched<T>(memory: &DeviceMemory, address: GmAddr) -> Option<Box<T>> {
+    let mut value = Box::new(MaybeUninit::<T>::zeroed());
+    let bytes = value.as_mut_ptr().cast::<u8>();
+    // SAFETY: they are the zeros of the value, which nothing else refers to.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, size_of::<T>()) };
+    memory.copy_from_device(address, bytes).ok()?;
+    // SAFETY: the caller vouches for it.
+    Some(unsafe { value.assume_init() })
+}
+
 /// What a kernel did that was ended.
-fn crash(refusal: KernelFault, flag: u32, frame: u64) -> Crash {
-    let frame: *const TaskFrame = std::ptr::with_exposed_provenance(pointer_word(frame));
-    // SAFETY: null, or a frame of the run, which lives as long as its build.
-    let whose = unsafe { frame.as_ref() }.map_or_else(String::new, |frame| {
+fn crash(refusal: KernelFault, flag: u32, frame: Option<&TaskFrame>) -> Crash {
+    let whose = frame.map_or_else(String::new, |frame| {
         let location = SourceLocation { file: frame.file, line: frame.line, reserved: 0 };
         format!("{}: a kernel of task {} ", location.describe(), frame.task & 0x7FFF_FFFF)
     });
@@ -87,7 +106,7 @@ fn crash(refusal: KernelFault, flag: u32, frame: u64) -> Crash {
         ),
         KernelFault::Cells => (
             format!(
-                "raises flag {flag} while as many are raised and not taken as the machine has room for"
+                "raises flag {flag} while as many are raised and not taken as the device has room for"
             ),
             "Take the flags that are raised, or run the program on the simulator.",
         ),
@@ -100,10 +119,10 @@ fn crash(refusal: KernelFault, flag: u32, frame: u64) -> Crash {
 }
 
 /// Refuses what is there on the simulator alone.
-pub(crate) fn check_options(options: &CallOptions) -> Result<(), Failure> {
+pub(crate) fn check_options(device: &str, options: &CallOptions) -> Result<(), Failure> {
     let refused = |what: &str| {
         let message = format!(
-            "{what} on the device qemu, whose kernels run on another machine: use the simulator, in hosting mode `threads`, `pool` or \
+            "{what} on the device {device}, whose kernels run on another machine: use the simulator, in hosting mode `threads`, `pool` or \
              `virtual`"
         );
         Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
@@ -116,7 +135,7 @@ pub(crate) fn check_options(options: &CallOptions) -> Result<(), Failure> {
     }
 }
 
-/// Refuses tensors that the machine could not reach.
+/// Refuses tensors that the device could not reach.
 pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Result<(), Failure> {
     for (at, tensor) in tensors.iter().enumerate() {
         let first = GmAddr(tensor.pointer.addr() as u64);
@@ -125,7 +144,7 @@ pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Re
         let is_held = memory.allocation(first).is_some_and(|(from, held)| end <= from.0 + held);
         if tensor.space == InPlace && bytes > 0 && !is_held {
             let message = format!(
-                "tensor {at} is used in place, and is none of the machine's memory: take memory of FieldDevice::memory, or give a tensor of the host, which \
+                "tensor {at} is used in place, and is none of the device's memory: take memory of FieldDevice::memory, or give a tensor of the host, which \
                  is copied"
             );
             return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
@@ -134,8 +153,9 @@ pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Re
     Ok(())
 }
 
-/// The kernels of a program, as the machine has them.
+/// The kernels of a program, as the device has them.
 pub(crate) fn kernels(
+    device: &str,
     program: &LoadedCallable,
     flashed: &[(FuncId, Kernel)],
 ) -> Result<Vec<(FuncId, Kernel)>, Failure> {
@@ -149,9 +169,10 @@ pub(crate) fn kernels(
                 |(_, kernel)| format!("`{}` for {}", kernel.name(), kernel.kind()),
             );
             let message = format!(
-                "kernel {id} of {} is `{name}` for {kind}, and the blob of kernels that the device qemu has been opened with has {has}. Build \
-                 the blob of this program: pto fw build --kernel {id}:{kind}:{name}=FILE ..",
-                program.name
+                "kernel {id} of {} is `{name}` for {kind}, and the kernels that the device {device} has been opened with have {has}. Build \
+                 those of this program: pto fw build{} --kernel {id}:{kind}:{name}=FILE ..",
+                program.name,
+                if device == "a2a3" { " --image cann --aicore" } else { "" }
             );
             return Err(Failure::new(FailureKind::SYMBOL_MISSING, message));
         };
@@ -160,7 +181,7 @@ pub(crate) fn kernels(
     Ok(found)
 }
 
-/// Runs a program. What went wrong on the machine is the `Err`; errors of the program are in its build.
+/// Runs a program. What went wrong on the device is the `Err`; errors of the program are in its build.
 pub(crate) fn run(
     device: &Arc<SharedDevice>,
     (build, state): (&mut Build, &State),
@@ -206,7 +227,7 @@ pub(crate) fn run(
     if parts > 1 {
         build.note(|| {
             format!(
-                "the program reads or writes elements of results while it is built: the machine has run it in {}, one after the other",
+                "the program reads or writes elements of results while it is built: the device has run it in {}, one after the other",
                 Counted(parts, "part")
             )
         });
@@ -214,7 +235,7 @@ pub(crate) fn run(
     report.map_or_else(|| nothing(device), Ok)
 }
 
-/// The machine has tensors of the heap where the host has put them.
+/// The device has tensors of the heap where the host has put them.
 fn on_machine(options: &RunOptions) -> RunOptions {
     let mut options = options.clone();
     let stream = &mut options.capacities.stream;

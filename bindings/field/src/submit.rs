@@ -347,7 +347,8 @@ impl BuildContext<'_> {
         // SAFETY: the header passes as many as it counts.
         let scalars = unsafe { slice(task.scalars, task.scalar_count) };
         let build = &mut *self.build;
-        let frame = build.frames.take(build.ids.next(), prepared.tensors.len(), scalars.len())?;
+        let room = build.frames.take(build.ids.next(), prepared.tensors.len(), scalars.len())?;
+        let frame = room.memory;
         let entries = kernels.map(|kernel| kernel.map_or(0, |id| build.callable.entry(id)));
         let starts_at_once = starts_at_once(task);
         let of_a_block = kernels.iter().flatten().count();
@@ -380,7 +381,7 @@ impl BuildContext<'_> {
         let words = TaskFrame::scalars_of(frame, prepared.tensors.len()).cast_mut();
         // SAFETY: as above.
         unsafe { words.copy_from_nonoverlapping(scalars.as_ptr(), scalars.len()) };
-        Some(frame.expose_provenance() as u64)
+        build.frames.hand_over(room)
     }
 
     /// Submits the task to the engine.

@@ -1,6 +1,7 @@
 //! Tensors that the runtime makes, and single elements that a program reads and writes.
 
-use pto_host::abi::{Fault, TaskId};
+use pto_host::DeviceMemory;
+use pto_host::abi::{Fault, GmAddr, TaskId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
 
 use crate::build::{BuildContext, describe};
@@ -51,7 +52,13 @@ impl BuildContext<'_> {
         };
         tensor.address = view.base().0;
         if info.has_initial == 1 {
-            fill(&tensor, info.initial, element.bytes());
+            let filled =
+                fill(self.build.listed_on.as_ref(), &tensor, info.initial, element.bytes());
+            if let Err(fault) = filled {
+                let what = format!("the initial value of output {at}");
+                self.build.fail_with(fault, location, &what);
+                return None;
+            }
         }
         Some((tensor, Some(view)))
     }
@@ -262,15 +269,26 @@ fn own_element(one: &ChipTensor) -> (u64, usize) {
     (address, usize::try_from(bytes).unwrap_or(1).min(8))
 }
 
-/// Writes the same element everywhere in a dense tensor that no task uses yet.
-fn fill(tensor: &ChipTensor, bits: u64, element: u64) {
+/// Writes the same element everywhere in a dense tensor that no task uses yet; `device` has it, or this process.
+fn fill(
+    device: Option<&DeviceMemory>,
+    tensor: &ChipTensor,
+    bits: u64,
+    element: u64,
+) -> Result<(), Fault> {
     let bytes = bits.to_le_bytes();
     let element = usize::try_from(element).unwrap_or(1).clamp(1, 8);
     let (from, _) = bytes.split_at(element);
+    let len = usize::try_from(tensor.bytes).unwrap_or(0);
+    if let Some(device) = device {
+        let elements = from.repeat(len / element);
+        let copied = device.copy_to_device(GmAddr(tensor.address), &elements);
+        return copied.map_err(|_| Fault::BUILD_GM_RANGE);
+    }
     let elements =
         std::ptr::with_exposed_provenance_mut::<u8>(crate::wire::pointer_word(tensor.address));
-    let len = usize::try_from(tensor.bytes).unwrap_or(0);
     // SAFETY: the heap has just given out this memory of the device, which is memory of this process, to this tensor alone.
     let memory = unsafe { std::slice::from_raw_parts_mut(elements, len) };
     memory.chunks_exact_mut(element).for_each(|chunk| chunk.copy_from_slice(from));
+    Ok(())
 }

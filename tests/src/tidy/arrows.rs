@@ -122,6 +122,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-host~",
             "pto-cann-device~",
             "pto-acl-entry~",
+            "pto-field~",
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels", "pto-native", "pto-image-build?"]),

@@ -26,6 +26,7 @@ void pto_pipes_access(uint32_t space, uint64_t address, uint64_t bytes, uint32_t
 void pto_pipes_set(uint32_t from, uint32_t to, uint32_t event, uint32_t line);
 void pto_pipes_wait(uint32_t from, uint32_t to, uint32_t event, uint32_t line);
 void pto_pipes_barrier(uint32_t pipe, uint32_t line);
+void pto_pipes_raise(uint32_t pipe, uint32_t line);
 }
 #else
 PTO_INLINE void pto_pipes_begin(uint32_t, uint32_t) {}
@@ -33,7 +34,37 @@ PTO_INLINE void pto_pipes_access(uint32_t, uint64_t, uint64_t, uint32_t) {}
 PTO_INLINE void pto_pipes_set(uint32_t, uint32_t, uint32_t, uint32_t) {}
 PTO_INLINE void pto_pipes_wait(uint32_t, uint32_t, uint32_t, uint32_t) {}
 PTO_INLINE void pto_pipes_barrier(uint32_t, uint32_t) {}
+PTO_INLINE void pto_pipes_raise(uint32_t, uint32_t) {}
 #endif
+
+/* What a kernel asks of its core besides its pipes. Whoever calls a kernel gives the table. A kernel has no variables: the table is in a register that the
+ * compiler leaves alone. */
+struct pto_core_services {
+    /* Raises a flag for other cores of the cluster; waits for one. */
+    void (*raise)(uint64_t word);
+    void (*wait)(uint32_t flag);
+    /* The counter of 50 MHz. */
+    uint64_t (*ticks)();
+    /* A look at what others write: they run meanwhile. */
+    void (*look)();
+};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wregister"
+#ifdef __aarch64__
+register const pto_core_services *pto_core asm("x28");
+#else
+register const pto_core_services *pto_core asm("r15");
+#endif
+#pragma GCC diagnostic pop
+
+/* Flags between the cores of a cluster. The word has the mode in bits 4 and 5 and the flag in bits 8 to 11: mode 1 is for the two vector cores, mode 2 for the
+ * cube core on one side and both vector cores on the other. The flag is raised when the instructions of the pipe before it are over. */
+PTO_INLINE void ffts_cross_core_sync(pipe_t pipe, uint64_t word, uint32_t line = __builtin_LINE()) {
+    pto_pipes_raise(pipe, line);
+    pto_core->raise(word);
+}
+PTO_INLINE void wait_flag_dev(int64_t flag) { pto_core->wait(static_cast<uint32_t>(flag)); }
+PTO_INLINE uint64_t get_sys_cnt() { return pto_core->ticks(); }
 
 PTO_INLINE void set_flag(pipe_t from, pipe_t to, event_t event, uint32_t line = __builtin_LINE()) {
     pto_pipes_set(from, to, event, line);

@@ -5,12 +5,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use pto_field::{
-    Call, CallOptions, Callable, FieldDevice, KernelCode, ObjectCode, ProgramSource, RunOutcome,
-    Tensor,
+    Call, CallOptions, Callable, FieldDevice, KernelCode, MemorySpace, ObjectCode, ProgramSource,
+    Role, RunOutcome, Tensor,
 };
 use pto_host::abi::CoreKind;
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
+
+use crate::table::ProgramTensors;
 
 /// Kernels by func id; those from 32 on are for cube cores.
 pub(crate) const KERNELS: [(u32, &str); 35] = [
@@ -53,7 +55,8 @@ pub(crate) const KERNELS: [(u32, &str); 35] = [
 
 /// Compiles a source with flags of its own into an object of this name.
 fn compiled([name, source, flags]: [&str; 3]) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The tests of the images run these programs, too.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/field");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("field-programs");
     std::fs::create_dir_all(&folder).unwrap();
     let object = folder.join(format!("{name}-{}.so", std::process::id()));
@@ -135,4 +138,38 @@ pub(crate) fn run(
     // SAFETY: the tensors are slices of the tests'.
     unsafe { device.run(program, &Call { tensors, scalars }, options, &RunControl::default()) }
         .unwrap()
+}
+
+/// Runs a program on tensors of its own.
+pub(crate) fn run_on(
+    device: &FieldDevice,
+    entry: &str,
+    options: &CallOptions,
+) -> (RunOutcome, ProgramTensors) {
+    run_loaded(device, &program(entry), options)
+}
+
+/// The same of a program that is loaded.
+pub(crate) fn run_loaded(
+    device: &FieldDevice,
+    program: &Callable,
+    options: &CallOptions,
+) -> (RunOutcome, ProgramTensors) {
+    let mut held = ProgramTensors::new();
+    let (whole, few) = ([1024], [64]);
+    let tensors = [
+        (held.a.as_mut_ptr().cast(), &whole, 0),
+        (held.b.as_mut_ptr().cast(), &whole, 0),
+        (held.out.as_mut_ptr().cast(), &whole, 0),
+        (held.counts.as_mut_ptr().cast(), &few, 2),
+    ];
+    let tensors = tensors.map(|(pointer, shape, dtype)| Tensor {
+        pointer,
+        shape,
+        dtype,
+        role: Role::InOut,
+        space: MemorySpace::Host,
+    });
+    let outcome = run(device, program, &tensors, &[5], options);
+    (outcome, held)
 }

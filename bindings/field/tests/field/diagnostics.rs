@@ -1,7 +1,7 @@
 //! The files of the field's diagnostics, of programs whose tasks and edges are known.
 
+use crate::bench::run_on;
 use crate::bench::{device, modes};
-use crate::programs::run_on;
 use pto_field::{Architecture, CallOptions, Keeps, RunLog};
 use serde_json::Value;
 

@@ -1,38 +1,10 @@
 //! Every program of the table, in every hosting mode; and the errors of programs with a mistake.
 
-use crate::bench::{device, modes, program, run};
+use crate::bench::{device, modes, program, run_on};
 use crate::shapes::{SHAPES, has_exponentials, is_close};
 use crate::table::{BAD, GOOD, ProgramTensors};
-use pto_field::{
-    CallOptions, EdgeRule, FieldDevice, Keeps, MemorySpace, Rings, Role, RunOutcome, Tensor,
-    TheirLimits,
-};
+use pto_field::{CallOptions, EdgeRule, FieldDevice, Keeps, Rings, TheirLimits};
 use pto_host::Hosting;
-
-/// Runs a program on tensors of its own.
-pub(crate) fn run_on(
-    device: &FieldDevice,
-    entry: &str,
-    options: &CallOptions,
-) -> (RunOutcome, ProgramTensors) {
-    let mut held = ProgramTensors::new();
-    let (whole, few) = ([1024], [64]);
-    let tensors = [
-        (held.a.as_mut_ptr().cast(), &whole, 0),
-        (held.b.as_mut_ptr().cast(), &whole, 0),
-        (held.out.as_mut_ptr().cast(), &whole, 0),
-        (held.counts.as_mut_ptr().cast(), &few, 2),
-    ];
-    let tensors = tensors.map(|(pointer, shape, dtype)| Tensor {
-        pointer,
-        shape,
-        dtype,
-        role: Role::InOut,
-        space: MemorySpace::Host,
-    });
-    let outcome = run(device, &program(entry), &tensors, &[5], options);
-    (outcome, held)
-}
 
 fn check_good(device: &FieldDevice, options: &CallOptions, left_out: &[&str], mode: &Hosting) {
     for (entry, expected) in

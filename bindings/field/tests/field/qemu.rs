@@ -10,8 +10,8 @@ use pto_host::abi::CoreKind;
 use pto_host::fw::{Image, ImageKind};
 use pto_image_build::{Built, KernelSource, Profile, Request, packages};
 
+use crate::bench::run_on;
 use crate::bench::{KERNELS, program};
-use crate::programs::run_on;
 use crate::shapes::{SHAPES, has_exponentials, is_close};
 use crate::table::{BAD, Bad, GOOD, ProgramTensors};
 
@@ -124,7 +124,7 @@ fn check_refused(device: &FieldDevice) {
         Tensor { pointer, shape: &[16], dtype: 0, role: Role::InOut, space: MemorySpace::Device };
     let found = refused(device, &[tensor], &options);
     assert!(
-        found.contains("tensor 0 is used in place, and is none of the machine's memory"),
+        found.contains("tensor 0 is used in place, and is none of the device's memory"),
         "{found}"
     );
 }
@@ -133,7 +133,7 @@ fn check_refused(device: &FieldDevice) {
 fn check_parts(device: &FieldDevice) {
     let notes = |entry| run_on(device, entry, &CallOptions::default()).0.notes;
     let [note] = &notes("until")[..] else { panic!("{:?}", notes("until")) };
-    assert!(note.contains("the machine has run it in"), "{note}");
+    assert!(note.contains("the device has run it in"), "{note}");
     assert!(notes("bgemm").is_empty());
     let (outcome, found) = run_on(device, "large", &CallOptions::default());
     assert_eq!((outcome.error, outcome.tasks), (None, 65_792));
@@ -162,12 +162,12 @@ fn check_kernels(device: &FieldDevice) {
     assert_eq!(run(device, "k_add").unwrap().error, None);
     let said = run(device, "k_other").map(|_| ()).unwrap_err().to_string();
     assert!(
-        said.contains("has `k_add` for aiv")
+        said.contains("have `k_add` for aiv")
             && said.contains("pto fw build --kernel 0:aiv:k_other=FILE"),
         "{said}"
     );
     let said = run(&crate::bench::device(simulator), "k_add").map(|_| ()).unwrap_err().to_string();
-    assert!(said.contains("has code of the emulated machine alone"), "{said}");
+    assert!(said.contains("has its code on a device, and this is the simulator"), "{said}");
 }
 
 /// One machine for all of it: a process has one at a time.

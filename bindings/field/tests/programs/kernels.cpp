@@ -1,4 +1,4 @@
-// Kernels of the test programs: plain C++, one function each.
+// Kernels of the test programs: plain C++, one function each. A file that includes this one can give them another linkage.
 #include "intrinsic.h"
 #include "pto_async_kernel_api.h"
 #include "pto_field_counters.h"
@@ -43,7 +43,10 @@ float scalar_f32(int64_t word) { return from_u64<float>(static_cast<uint64_t>(wo
 
 }  // namespace
 
-extern "C" {
+#ifndef KERNELS
+#define KERNELS extern "C"
+#endif
+KERNELS {
 
 // out = a + b
 void k_add(int64_t *args) {
@@ -119,6 +122,7 @@ void k_mark_vector(int64_t *args) {
     const uint64_t number = 2 * get_block_idx(args) + get_sub_block_id(args);
     tell("TSTORE", PTO_FIELD_GLOBAL, PTO_FIELD_UNIFIED, 1 + number, 1024);
 }
+#ifndef PTO_FIELD_AICORE
 // The cube core of a block and its vector core answer each other through the state that they share.
 static volatile int32_t *shared_state() { return static_cast<volatile int32_t *>(pto_sim_get_pipe_shared_state(7, 64)); }
 static void await(const volatile int32_t *word, int32_t value) {
@@ -141,6 +145,7 @@ void k_pong(int64_t *) {
         __atomic_store_n(&state[0], turn + 1, __ATOMIC_RELEASE);
     }
 }
+#endif
 // All blocks meet: each waits until every other one has begun.
 void k_meet(int64_t *args) {
     int32_t *counter = at<int32_t>(args, 0);
@@ -149,33 +154,43 @@ void k_meet(int64_t *args) {
         sched_yield();
     }
 }
-// The words that raise flag `flag` with a mode.
+// The words that raise flag `flag` with a mode, and the pipe whose instructions come before.
 static uint64_t flag_word(uint64_t mode, uint64_t flag) { return 1 | mode << 4 | flag << 8; }
-// Ten turns: the cube core of a block raises a flag for its vector cores, which read what it wrote and raise another one for it.
+#ifdef PTO_FIELD_AICORE
+constexpr pipe_t FLAG_PIPE = PIPE_S;
+#else
+constexpr int FLAG_PIPE = 0;
+#endif
+// Ten turns: the cube core of a block adds the turn to its sum and raises a flag for its vector cores, which take the sum over and raise another one for it.
 void k_lead(int64_t *args) {
-    volatile int32_t *state = shared_state();
+    int32_t *sum = &at<int32_t>(args, 0)[3 * get_block_idx(args)];
     for (int32_t turn = 1; turn <= 10; turn++) {
-        state[0] = turn;
-        ffts_cross_core_sync(0, flag_word(2, 1));
+        st_dev(ld_dev(sum) + turn, sum);
+        ffts_cross_core_sync(FLAG_PIPE, flag_word(2, 1));
         wait_flag_dev(2);
+#ifndef PTO_FIELD_AICORE
         // The same with the flags of a5, one vector core after the other.
         set_intra_block(0, 5);
         wait_intra_block(0, 6);
         set_intra_block(0, 5 + 16);
         wait_intra_block(0, 6 + 16);
-        at<int32_t>(args, 0)[3 * get_block_idx(args)] += state[0];
+#endif
     }
 }
 void k_follow(int64_t *args) {
-    volatile int32_t *state = shared_state();
+    int32_t *sum = &at<int32_t>(args, 0)[3 * get_block_idx(args)], *own = sum + 1 + get_sub_block_id(args);
     for (int32_t turn = 1; turn <= 10; turn++) {
         wait_flag_dev(1);
-        at<int32_t>(args, 0)[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += state[0];
-        ffts_cross_core_sync(0, flag_word(2, 2));
+        // A turn that was missed shows.
+        *own = ld_dev(sum) == *own + turn ? *own + turn : -1;
+        ffts_cross_core_sync(FLAG_PIPE, flag_word(2, 2));
+#ifndef PTO_FIELD_AICORE
         wait_intra_block(0, 5);
         set_intra_block(0, 6);
+#endif
     }
 }
+#ifndef PTO_FIELD_AICORE
 // All vector cores of the task meet, and count who has been there.
 void k_all_meet(int64_t *args) {
     int32_t *counts = at<int32_t>(args, 0);
@@ -187,6 +202,8 @@ void k_all_meet(int64_t *args) {
     for (int32_t at = 0; at < blocks; at++) here += counts[at];
     counts[blocks + block] = here;
 }
+void k_lonely(int64_t *) { wait_flag_dev(4); }
+#endif
 // Two tasks that wait for each other: each raises its own word and waits for the other one's, for 3 s at most.
 void k_handshake(int64_t *args) {
     int32_t *counts = at<int32_t>(args, 0);
@@ -222,7 +239,6 @@ void k_reads_for_long(int64_t *args) {
     }
     counts[0] = 1;
 }
-void k_lonely(int64_t *) { wait_flag_dev(4); }
 // out[i] = the scalar words as they are
 void k_words(int64_t *args) {
     uint64_t *out = at<uint64_t>(args, 0);

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use pto_abi::{CoreKind, Fault, RuntimeVariant};
 use pto_examples::host::{self, Example};
+use pto_field::FieldDevice;
 use pto_host::fw::{AicoreKernel, AicoreWorker, Image, Machine, pack_aicore};
 use pto_host::{A2a3Options, Device, Error, RunOptions, Work};
 use pto_image_build::stand_in;
@@ -76,6 +77,12 @@ pub(crate) fn open() -> Result<Device, Error> {
     let mut device = Device::open_a2a3(&options(), firmware, kernels)?;
     device.register_library()?;
     Ok(device)
+}
+
+/// The device with the kernels of programs of the field.
+pub(crate) fn open_field(kernels: &Image) -> FieldDevice {
+    let firmware = Image::read(&common::default_image(machine())).expect("an image");
+    FieldDevice::open_a2a3(&options(), &firmware, kernels).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// A function of the stand-in.
@@ -530,7 +537,7 @@ fn kept(is_known: impl Fn(&Kept) -> bool) -> Kept {
 }
 
 /// Runs the test `name` in a process of its own, where no other test opens files, unless this is that process. Whether it has run.
-fn ran_alone(name: &str) -> bool {
+pub(crate) fn ran_alone(name: &str) -> bool {
     const VARIABLE: &str = "PTO_TEST_RUNS_ALONE";
     if std::env::var_os(VARIABLE).is_some() {
         return false;

@@ -9,7 +9,8 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
 use pto_host::fw::{ImageKind, Machine};
 use pto_image_build::{
-    AicoreBuilt, AicoreRequest, Built, Platform, Profile, Request, build_aicore, packages, stand_in,
+    AicoreBuilt, AicoreRequest, Built, KernelSource, Platform, Profile, Request, build_aicore,
+    packages, stand_in,
 };
 
 const QEMU: &str = packages::QEMU_USER.name;
@@ -109,21 +110,29 @@ pub(crate) fn kernels(machine: Machine) -> PathBuf {
 /// The program of AICores, with the library's kernels in C++, built for this machine by the compiler that replaces the vendor's; once.
 pub(crate) fn aicore() -> PathBuf {
     static IMAGE: OnceLock<PathBuf> = OnceLock::new();
-    let make = || {
-        let home = target_folder().join("aicore-compiler");
-        stand_in::lay_out_compiler(&home).unwrap_or_else(|why| panic!("{why}"));
-        let request = AicoreRequest {
-            pto_isa: Some(root().join("aicore-kernels/aicore/this_machine")),
-            home: Some(home),
-            folder: Some(target_folder().join("aicore-of-tests")),
-            ..AicoreRequest::default()
-        };
-        match build_aicore(&request, &say).unwrap_or_else(|why| panic!("{why}")) {
-            AicoreBuilt::Image(built, _) => built.path,
-            AicoreBuilt::Tree { looked, .. } => panic!("no compiler in {looked:?}"),
-        }
+    let folder = target_folder().join("aicore-of-tests");
+    IMAGE.get_or_init(|| aicore_of(Vec::new(), Vec::new(), &folder)).clone()
+}
+
+/// The same with these kernels instead of the library's, if there are some, in a source tree of its own.
+pub(crate) fn aicore_of(
+    kernels: Vec<KernelSource>,
+    kernel_includes: Vec<PathBuf>,
+    folder: &Path,
+) -> PathBuf {
+    let home = target_folder().join("aicore-compiler");
+    stand_in::lay_out_compiler(&home).unwrap_or_else(|why| panic!("{why}"));
+    let request = AicoreRequest {
+        pto_isa: Some(root().join("aicore-kernels/aicore/this_machine")),
+        home: Some(home),
+        folder: Some(folder.to_path_buf()),
+        kernels,
+        kernel_includes,
     };
-    IMAGE.get_or_init(make).clone()
+    match build_aicore(&request, &say).unwrap_or_else(|why| panic!("{why}")) {
+        AicoreBuilt::Image(built, _) => built.path,
+        AicoreBuilt::Tree { looked, .. } => panic!("no compiler in {looked:?}"),
+    }
 }
 
 /// The program that plays the device, of a machine.

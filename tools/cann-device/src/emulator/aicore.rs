@@ -15,6 +15,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{CoreKind, GmAddr, GmWindow};
 
 use crate::cache::{Cache, LINE, Line, line_of};
+use crate::cluster_flags::ClusterFlags;
 use crate::core::{FAST_PATH_OPEN, LOOKS, REST, Watch};
 use crate::image::{open, symbol};
 use crate::memory::CoreRegisters;
@@ -39,6 +40,9 @@ pub(crate) struct Aicore {
     pub(crate) registers: CoreRegisters,
     pub(crate) gm: GmWindow<'static>,
     pub(crate) watch: Arc<Watch>,
+    /// The flags of its cluster, and the address that its kernels reach them by.
+    pub(crate) flags: Arc<ClusterFlags>,
+    pub(crate) flags_base: u64,
 }
 
 /// A core while its worker runs.
@@ -51,6 +55,8 @@ struct Running {
     rung: Option<u32>,
     /// A kernel was called, and the core has not waited for its pipes.
     pipes_busy: bool,
+    /// Where the worker has said that the flags of the cluster are.
+    flags_base: Option<u64>,
 }
 
 thread_local! {
@@ -79,18 +85,48 @@ impl Program {
     }
 
     /// The thread of a core: runs its worker until that leaves.
-    pub(crate) fn run(self, core: Aicore, flags_base: u64, words: u64) {
+    pub(crate) fn run(self, core: Aicore, words: u64) {
+        let given_base = core.flags_base;
         let entry = self.entries[core.kind.index()];
         let (cache, start) = (Cache::of(std::iter::empty()), Instant::now());
-        let running = Running { core, cache, start, looks: 0, rung: None, pipes_busy: false };
+        let (looks, rung, pipes_busy, flags_base) = (0, None, false, None);
+        let running = Running { core, cache, start, looks, rung, pipes_busy, flags_base };
         RUNNING.with(|held| *held.borrow_mut() = Some(running));
         // SAFETY: every access of the worker is a call of the table; the kernels that it calls are those of the firmware's table.
-        unsafe { entry(flags_base, words) };
+        unsafe { entry(given_base, words) };
         RUNNING.with(|held| *held.borrow_mut() = None);
     }
 }
 
 impl Running {
+    /// Which core of its cluster this is: the cube core, the first or the second vector core.
+    const fn slot(&self) -> usize {
+        match self.core.kind {
+            CoreKind::AIC => 0,
+            _ => 1 + self.core.block_and_sub[2] as usize,
+        }
+    }
+
+    /// The flags of the cluster, and which of its cores this is, for a kernel.
+    fn flags(&self) -> (Arc<ClusterFlags>, usize) {
+        if self.flags_base != Some(self.core.flags_base) {
+            let said = self.flags_base.unwrap_or(0);
+            self.violation("a flag of the cluster before the worker has said where they are", said);
+        }
+        (Arc::clone(&self.core.flags), self.slot())
+    }
+
+    fn raise(&mut self, word: u64) {
+        let (flags, slot) = self.flags();
+        if let Err(why) = flags.raise(slot, word) {
+            self.violation(why, word);
+        }
+    }
+
+    fn ticks(&self) -> u64 {
+        (self.start.elapsed().as_nanos() / NS_A_TICK) as u64
+    }
+
     fn violation(&self, what: &str, value: u64) {
         let [block, _, sub, _] = self.core.block_and_sub;
         eprintln!("{} {block}.{sub}: {what} ({value:#x})", self.core.kind.name());
@@ -187,11 +223,45 @@ fn call_kernel(code: u64, args: u64) {
     }
     let entry = std::ptr::with_exposed_provenance::<c_void>(code as usize);
     // SAFETY: GM is mapped to be executed, and the firmware gives addresses of the kernels that the host has brought there.
-    let kernel = unsafe { std::mem::transmute::<*const c_void, unsafe extern "C" fn(u64)>(entry) };
+    let kernel = unsafe { std::mem::transmute::<*const c_void, KernelEntry>(entry) };
     with(|core| core.pipes_busy = true);
     // SAFETY: the words of a task, or of a kernel of a chain, for a kernel that takes them.
-    unsafe { kernel(args) };
+    unsafe { kernel(args, SERVICES) };
     with(|core| core.core.watch.tasks.fetch_add(1, Ordering::Relaxed));
+}
+
+/// A kernel, and what it asks of its core besides GM.
+type KernelEntry = unsafe extern "C" fn(u64, &'static Services);
+
+/// `pto_core_services` of `aicore/this_machine/pto/pto-inst.hpp`.
+#[repr(C)]
+struct Services {
+    raise: extern "C" fn(u64),
+    wait: extern "C" fn(u32),
+    ticks: extern "C" fn() -> u64,
+    look: extern "C" fn(),
+}
+
+const SERVICES: &Services = &Services { raise, wait, ticks, look };
+
+extern "C" fn raise(word: u64) {
+    with(|core| core.raise(word));
+}
+
+/// The core is not held while its kernel waits.
+extern "C" fn wait(flag: u32) {
+    let Some((flags, slot)) = with(|core| Some(core.flags())) else { return };
+    while !flags.take(slot, flag) {
+        look();
+    }
+}
+
+extern "C" fn ticks() -> u64 {
+    with(|core| core.ticks())
+}
+
+extern "C" fn look() {
+    std::thread::yield_now();
 }
 
 /// The calls of `on_this_machine.cpp`, in its order.
@@ -217,7 +287,7 @@ calls! {
     subs() -> u32 { with(|core| core.core.block_and_sub[3]) }
     doorbell() -> u32 { with(Running::doorbell) }
     status(value: u32) -> () { with(|core| core.status(value)) }
-    ticks() -> u64 { with(|core| (core.start.elapsed().as_nanos() / NS_A_TICK) as u64) }
+    ticks() -> u64 { ticks() }
     load(address: u64, bytes: u32) -> u64 { with(|core| core.load(address, bytes)) }
     store(address: u64, bytes: u32, value: u64) -> () { with(|core| core.store(address, bytes, value)) }
     fresh(address: u64) -> () { with(|core| core.cache.fresh(address)) }
@@ -225,6 +295,5 @@ calls! {
     drop_cache() -> () { with(|core| core.cache.drop_all()) }
     pipes_idle() -> () { with(|core| core.pipes_busy = false) }
     call(code: u64, args: u64) -> () { call_kernel(code, args) }
-    // Kernels of the library use no flags between cores.
-    set_flags_base(_address: u64) -> () { }
+    set_flags_base(address: u64) -> () { with(|core| core.flags_base = Some(address)) }
 }

@@ -19,6 +19,7 @@
 
 mod aicore;
 mod cache;
+mod cluster_flags;
 mod core;
 mod device;
 mod examples;

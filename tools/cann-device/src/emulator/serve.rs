@@ -22,6 +22,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, GmAddr, GmWindow, bootstrap};
 
 use crate::aicore::{Aicore, Program};
+use crate::cluster_flags::ClusterFlags;
 use crate::core::{Conduct, Core, Watch};
 use crate::device::call;
 use crate::image::{Entry, entry, open};
@@ -163,6 +164,7 @@ impl Machine {
         let arena = Arena::new(self.gm, plan.arena_address, plan.arena_bytes).ok_or("no arena")?;
         let watch: Arc<Watch> = Arc::default();
         let clusters = number(blocks)? as u32;
+        let flags: Vec<Arc<ClusterFlags>> = (0..clusters).map(|_| Arc::default()).collect();
         let mut threads = Vec::new();
         for worker in 0..plan.core_count {
             let at = words + offset_of!(LaunchWords, cores) as u64 + 4 * u64::from(worker);
@@ -183,10 +185,18 @@ impl Machine {
                 None => [worker, clusters, 0, 1],
                 Some(vector) => [vector / 2, clusters, vector % 2, 2],
             };
-            let core = Aicore { kind, block_and_sub, registers, gm: self.gm, watch };
-            threads.push(std::thread::spawn(move || program.run(core, flags_base, words)));
+            let flags = Arc::clone(&flags[block_and_sub[0] as usize]);
+            let gm = self.gm;
+            let core = Aicore { kind, block_and_sub, registers, gm, watch, flags, flags_base };
+            threads.push(std::thread::spawn(move || program.run(core, words)));
         }
         threads.into_iter().try_for_each(|core| core.join().map_err(|_| "a core panicked"))?;
+        for (cluster, flags) in flags.iter().enumerate() {
+            if let Some(flag) = flags.left_over() {
+                eprintln!("cluster {cluster}: flag {flag} was raised, and nothing waited for it");
+                watch.violations.fetch_add(1, Ordering::Relaxed);
+            }
+        }
         let is_broken = watch.violations.load(Ordering::Relaxed) != 0;
         Ok(if is_broken { BROKEN_PROTOCOL } else { 0 })
     }

@@ -226,6 +226,7 @@ fn what_no_core_can_run_is_refused() {
     let (object, linked) = ("out/kernels/own_0.o", "out/kernels/own_0.elf");
     sources.build(&with("BODY", "helper(1)")).expect_err("it is not linked");
     put("out/worker-aic.o", "out/worker.elf");
+    put("out/kernels/no_kernel.o", "out/kernels/no_kernel.elf");
     put(object, linked);
     assert!(seal(&tree).contains("it needs what a core has not: "));
     sources

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pto_host::LIBRARY;
+use pto_host::abi::CoreKind;
+use pto_host::abi::limits::MAX_FUNC_ID;
 
 use super::manifest::{self, Kernel, Manifest, OUT};
 use super::steps::{self, Step, Tool, Word};
@@ -13,6 +15,10 @@ use crate::images::request::{AicoreRequest, PTO_ISA_HEADER, is_func_id};
 
 /// The folders and files of a tree, which writing it again replaces.
 const FOLDERS: [&str; 3] = ["include", "kernels", OUT];
+
+/// The func id of tasks without a kernel, behind those of kernels.
+const NO_KERNEL: u32 = 1023;
+const _: () = assert!(NO_KERNEL as usize + 1 == MAX_FUNC_ID);
 
 /// Writes the tree of a request.
 pub(super) fn write(request: &AicoreRequest, folder: &Path) -> Result<Manifest, BuildError> {
@@ -29,7 +35,7 @@ pub(super) fn write(request: &AicoreRequest, folder: &Path) -> Result<Manifest, 
     copy_headers(&of_library, &folder.join("kernels"))?;
     let manifest = match request.kernels.as_slice() {
         [] => library(&of_library, folder)?,
-        _ => own_kernels(request, folder)?,
+        _ => own_kernels(request, &of_library, folder)?,
     };
     put(&folder.join("CMakeLists.txt"), cmake(&manifest))?;
     put(&manifest::path_in(folder), manifest.text())?;
@@ -68,7 +74,11 @@ fn library(of_library: &Path, folder: &Path) -> Result<Manifest, BuildError> {
 }
 
 /// The kernels of a user, with the headers that are next to them and in the folders that were named.
-fn own_kernels(request: &AicoreRequest, tree: &Path) -> Result<Manifest, BuildError> {
+fn own_kernels(
+    request: &AicoreRequest,
+    of_library: &Path,
+    tree: &Path,
+) -> Result<Manifest, BuildError> {
     let mut folders: Vec<PathBuf> = request.kernel_includes.clone();
     let mut kernels = Vec::new();
     for (index, kernel) in request.kernels.iter().enumerate() {
@@ -86,6 +96,7 @@ fn own_kernels(request: &AicoreRequest, tree: &Path) -> Result<Manifest, BuildEr
         let file = format!("{OUT}/kernels/own_{index}.elf");
         kernels.push(Kernel { name, func_id, kind: kernel.kind, source, file });
     }
+    kernels.push(none(of_library, tree)?);
     let mut includes = Vec::new();
     for (index, folder) in folders.iter().enumerate() {
         let name = format!("kernels/include_{index}");
@@ -95,6 +106,15 @@ fn own_kernels(request: &AicoreRequest, tree: &Path) -> Result<Manifest, BuildEr
         includes.push(name);
     }
     Ok(Manifest::new(kernels, includes))
+}
+
+/// What tasks without a kernel run: programs of the field have such tasks, and the blob for the emulated machine has a kernel of this id and name as well.
+fn none(of_library: &Path, tree: &Path) -> Result<Kernel, BuildError> {
+    let source = "kernels/no_kernel.cpp".to_owned();
+    copy(&of_library.join("empty_aiv.cpp"), &tree.join(&source))?;
+    let file = format!("{OUT}/kernels/no_kernel.elf");
+    let func_id = NO_KERNEL;
+    Ok(Kernel { name: "(no kernel)".to_owned(), func_id, kind: CoreKind::AIV, source, file })
 }
 
 /// Copies the headers of a folder, and of the folders in it.
