@@ -94,7 +94,7 @@ PTO_AICORE PTO_INLINE uint32_t complete(const volatile Conditions &conditions) {
         }
         while (kernel::load(reinterpret_cast<const PTO_GM uint32_t *>(address)) < conditions.list[at].expected) {
 #ifdef PTO_ON_THIS_MACHINE
-            pto_core->look();
+            PTO_SERVICE(look)();
 #endif
         }
     }

@@ -48,6 +48,19 @@ struct pto_core_services {
     /* A look at what others write: they run meanwhile. */
     void (*look)();
 };
+/* Where functions are counted that call others, a service is one of them. */
+#ifdef PTO_CHECK_LIMITS
+extern "C" {
+void pto_service_raise(uint64_t word);
+void pto_service_wait(uint32_t flag);
+uint64_t pto_service_ticks();
+void pto_service_look();
+void *pto_service_local_memory();
+}
+#define PTO_SERVICE(name) pto_service_##name
+#else
+#define PTO_SERVICE(name) pto_core->name
+#endif
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wregister"
 #ifdef __aarch64__
@@ -61,10 +74,10 @@ register const pto_core_services *pto_core asm("r15");
  * cube core on one side and both vector cores on the other. The flag is raised when the instructions of the pipe before it are over. */
 PTO_INLINE void ffts_cross_core_sync(pipe_t pipe, uint64_t word, uint32_t line = __builtin_LINE()) {
     pto_pipes_raise(pipe, line);
-    pto_core->raise(word);
+    PTO_SERVICE(raise)(word);
 }
-PTO_INLINE void wait_flag_dev(int64_t flag) { pto_core->wait(static_cast<uint32_t>(flag)); }
-PTO_INLINE uint64_t get_sys_cnt() { return pto_core->ticks(); }
+PTO_INLINE void wait_flag_dev(int64_t flag) { PTO_SERVICE(wait)(static_cast<uint32_t>(flag)); }
+PTO_INLINE uint64_t get_sys_cnt() { return PTO_SERVICE(ticks)(); }
 
 PTO_INLINE void set_flag(pipe_t from, pipe_t to, event_t event, uint32_t line = __builtin_LINE()) {
     pto_pipes_set(from, to, event, line);
@@ -130,7 +143,12 @@ struct Tile {
     using Element = T;
     int64_t rows, cols;
     uint64_t address;
+    static constexpr uint64_t bytes = ROWS * COLS * sizeof(T);
+#ifdef PTO_CHECK_LIMITS
+    T *const elements = static_cast<T *>(pto_service_local_memory());
+#else
     T elements[ROWS * COLS];
+#endif
 
     PTO_INLINE Tile(int64_t r = ROWS, int64_t c = COLS) : rows(r), cols(c), address(0) {}
     Tile(const Tile &) = delete;
@@ -142,7 +160,7 @@ struct Tile {
             : TYPE == TileType::Left                     ? PTO_L0A
             : TYPE == TileType::Right                    ? PTO_L0B
                                                          : PTO_L0C;
-        pto_pipes_access(space, address, sizeof elements, is_write);
+        pto_pipes_access(space, address, bytes, is_write);
     }
     PTO_INLINE void SetValue(uint32_t index, T value) { elements[index] = value; }
     PTO_INLINE T GetValue(uint32_t index) const { return elements[index]; }

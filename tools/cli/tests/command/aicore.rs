@@ -205,6 +205,14 @@ fn what_no_core_can_run_is_refused() {
             ),
             "bytes behind the start of .text",
         ),
+        (
+            format!(
+                "{}static int fold(int n) {{ return n > 1 ? n * fold(n - 1) : 1; }}\n{}",
+                "#include \"kernel.h\"\n",
+                with("BODY", "kernel::store(args.gm(0), 0, float(fold(int(args.size(1)))))")
+            ),
+            "kernel `one`: `int fold(int)` calls itself",
+        ),
         (with("BODY", "syntax error"), "cannot be built for AICores"),
     ];
     for (text, words) in cases {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tree.rs      the sources of worker and kernels, CMakeLists.txt, aicore.json
+//! limits.rs    looks for what no core can run, in a user's kernels
 //! steps.rs     which tool is called for which file, with which flags: for the build here and for CMakeLists.txt
 //! compiler.rs  finds `ccec` and `ld.lld`, and makes the steps
 //! manifest.rs  aicore.json: what the tree is of, and which files an image is made of
@@ -11,11 +12,14 @@
 //! ```
 
 mod compiler;
+mod limits;
 mod manifest;
 mod steps;
 mod tree;
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use pto_host::fw::{AicoreKernel, AicoreWorker, Image, pack_aicore, text_bytes};
 
@@ -23,7 +27,9 @@ use super::error::BuildError;
 use super::request::{AicoreRequest, KernelSource, PTO_ISA_HEADER, Request};
 use super::{Built, cargo, check_kernel_names, turn};
 use compiler::Compiler;
+use limits::{Finding, Limited};
 use manifest::Manifest;
+
 /// What came of it.
 #[derive(Clone, Debug)]
 pub enum AicoreBuilt {
@@ -77,6 +83,9 @@ pub fn build_aicore(
     let _turn = turn::of_tree(&folder, say)?;
     let manifest = tree::write(request, &folder)?;
     say(&format!("the sources for AICores are in {}", folder.display()));
+    if !request.kernels.is_empty() {
+        check_limits(&manifest, &folder, say)?;
+    }
     match Compiler::find(request.home.as_deref()) {
         Err(looked) => Ok(AicoreBuilt::Tree { folder, looked }),
         Ok(compiler) => {
@@ -87,6 +96,40 @@ pub fn build_aicore(
             Ok(AicoreBuilt::Image(Box::new(built), sizes))
         }
     }
+}
+
+/// Refuses kernels that no core can run. Says which of them this machine's compiler cannot check.
+fn check_limits(manifest: &Manifest, tree: &Path, say: &dyn Fn(&str)) -> Result<(), BuildError> {
+    let own = cargo::sources().join("aicore-kernels/aicore/this_machine");
+    let of_tree = manifest.includes.iter().map(String::as_str).chain(["kernels"]);
+    let folders: Vec<PathBuf> = of_tree.map(|folder| tree.join(folder)).chain([own]).collect();
+    let look = |kernel: &manifest::Kernel| {
+        let (name, path) = (kernel.name.as_str(), tree.join(&kernel.source));
+        let (kind, entry, stack) = (kernel.kind, KernelSource::FUNCTION, limits::OF_KERNEL);
+        let limited = Limited { name, path: &path, kind, entry, stack, folders: &folders };
+        limits::check(&limited).err()
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let parts = manifest.kernels.chunks(manifest.kernels.len().div_ceil(threads).max(1));
+    let found: Vec<_> = thread::scope(|scope| {
+        let look_at = |part: &[manifest::Kernel]| part.iter().map(look).collect::<Vec<_>>();
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || look_at(part))).collect();
+        threads
+            .into_iter()
+            .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    for (kernel, finding) in manifest.kernels.iter().zip(found) {
+        match finding {
+            None => {}
+            Some(Finding::Refused(what)) => return Err(BuildError::Kernel(what)),
+            Some(Finding::Unknown(why)) => say(&format!(
+                "kernel `{}` was not checked for recursion, stack and variables, because this machine's compiler does not take it: {why}",
+                kernel.name
+            )),
+        }
+    }
+    Ok(())
 }
 
 /// The folder of PTO-ISA's headers, whole; `None`: no kernel needs it.
