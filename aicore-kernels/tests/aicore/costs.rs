@@ -85,6 +85,7 @@ fn an_access_to_the_cache_too_many_is_found() {
     let places: Vec<usize> =
         (0..).zip(WORKER.lines()).filter(|(_, line)| is_of_cache(line)).map(|(at, _)| at).collect();
     assert!(places.len() >= 7, "the source was not understood: {places:?}");
+    println!("{} loops with an access to the cache too many", places.len());
     for at in places {
         let line = WORKER.lines().nth(at).expect("it has it");
         let twice = WORKER.lines().enumerate().map(|(number, text)| match number == at {
