@@ -19,8 +19,8 @@ const IN_ANOTHER_ORDER: &[(&str, f32)] = &[
     ("rms_norm", 1e-5),
     ("attention_softmax_partial", 1e-4),
 ];
-/// Kernels of the library that are not written in C++: the tile machine, and reductions of every element type.
-const NOT_IN_CPP: &[&str] = &["tile_aic", "tile_aiv", "reduce"];
+/// Kernels of the library that are not written in C++: the tile machine.
+const NOT_IN_CPP: &[&str] = &["tile_aic", "tile_aiv"];
 
 /// The folder of the sources.
 fn sources() -> PathBuf {
@@ -143,6 +143,8 @@ fn number(name: &str) -> u64 {
         "iterations" => 9,
         "index" => 20,
         "flags" | "first_row" => 0,
+        "how" => 100 << 16,
+        "parts" => 3 | 1 << 32,
         "scale" => scalar(0.125),
         "scalar" => scalar(-1.75),
         "epsilon" => scalar(1e-5),
@@ -233,6 +235,14 @@ fn more(name: &str) -> Vec<Vec<(&'static str, u64)>> {
         }
         "attention_update" => (1..4).map(|flags| vec![("flags", flags)]).collect(),
         "row_sum" | "row_max" => vec![vec![("cols", 13)], vec![("cols", 512), ("rows", 1)]],
+        // Every element type and operation, and the tensor at several places between the parts.
+        "reduce" => (0..12 * 4)
+            .flat_map(|of| {
+                let how = 100 << 16 | of % 4 << 8 | of / 4;
+                [0, 1, 1 | 1 << 32, 3 | 2 << 32, 2 | 2 << 32]
+                    .map(|parts| vec![("n", 72), ("how", how), ("parts", parts)])
+            })
+            .collect(),
         "cholesky_syrk" => vec![vec![("n", 7)]],
         "copy" | "silu_mul" => vec![vec![("rows", 1), ("cols", 3)], vec![("rows", 0)]],
         _ => Vec::new(),
