@@ -238,7 +238,7 @@ fn more(name: &str) -> Vec<Vec<(&'static str, u64)>> {
         // Every element type and operation, and the tensor at several places between the parts.
         "reduce" => (0..12 * 4)
             .flat_map(|of| {
-                let how = 100 << 16 | of % 4 << 8 | of / 4;
+                let how = (100 << 16) | ((of % 4) << 8) | (of / 4);
                 [0, 1, 1 | 1 << 32, 3 | 2 << 32, 2 | 2 << 32]
                     .map(|parts| vec![("n", 72), ("how", how), ("parts", parts)])
             })
