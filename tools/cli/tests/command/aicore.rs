@@ -1,6 +1,7 @@
 //! `pto fw build --image cann --aicore` and `pto fw seal`: the program of AICores is built with the compiler that stands in for the vendor's, on this
 //! machine by `pto` and elsewhere by cmake; what no core can run is refused.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,6 +60,11 @@ impl Sources {
 
     /// What comes of this text as a kernel.
     fn build(&self, text: &str) -> Result<AicoreBuilt, BuildError> {
+        self.build_and_tell(text, &|_| ())
+    }
+
+    /// The same, and what is said meanwhile.
+    fn build_and_tell(&self, text: &str, say: &dyn Fn(&str)) -> Result<AicoreBuilt, BuildError> {
         let path = self.path("one.cpp");
         fs::write(&path, text).expect("writable");
         let kernel = KernelSource::parse(&format!("100:aiv:one={}", path.display()));
@@ -69,7 +75,7 @@ impl Sources {
             home: Some(self.path("cann")),
             folder: Some(self.path("tree")),
         };
-        build_aicore(&request, &|_| ())
+        build_aicore(&request, say)
     }
 }
 
@@ -263,6 +269,25 @@ fn what_no_core_can_run_is_refused() {
     let request = AicoreRequest { folder: Some(sources.path("cann")), ..AicoreRequest::default() };
     let error = build_aicore(&request, &|_| ()).expect_err("it is occupied").to_string();
     assert!(error.contains("name another folder"), "{error}");
+}
+
+/// What a kernel may lack without an error: the arguments of the field, and a check.
+#[test]
+fn what_is_not_sure_of_a_kernel_is_said() {
+    let sources = Sources::new();
+    let told = |text: &str| {
+        let said = RefCell::new(Vec::new());
+        let tell = |sentence: &str| said.borrow_mut().push(sentence.to_owned());
+        // Whether it is built is another question.
+        drop(sources.build_and_tell(text, &tell));
+        said.into_inner().join("\n")
+    };
+    let plain = told("extern \"C\" void kernel_entry(long *args) { args[0] = 1; }\n");
+    assert!(plain.contains("kernel `one` in '") && plain.contains("PTO_FIELD_KERNEL"), "{plain}");
+    let good = told("#include \"kernel.h\"\nPTO_KERNEL(args) { (void)args; }\n");
+    assert!(!good.contains("kernel `one`"), "{good}");
+    let unknown = told("#include <no/such/header.h>\n#include \"kernel.h\"\nPTO_KERNEL(args) {}\n");
+    assert!(unknown.contains("kernel `one` was not checked for recursion"), "{unknown}");
 }
 
 /// The stand-in for the compiler knows every flag, so that a flag which is lost or added is found.

@@ -71,7 +71,7 @@ pub fn build_aicore(
     }
     if let Some(other) = request.kernels.iter().find(|one| one.function != KernelSource::FUNCTION) {
         return Err(BuildError::Kernel(format!(
-            "'{}': a core begins at kernel_entry, and not at {}: write the kernel with PTO_KERNEL of kernel.h",
+            "'{}': a core begins at kernel_entry, and not at {}: write the kernel with PTO_KERNEL of kernel.h, and put PTO_FIELD_KERNEL of field_kernel.h behind one of the field",
             other.path.display(),
             other.function
         )));
@@ -84,7 +84,7 @@ pub fn build_aicore(
     let manifest = tree::write(request, &folder)?;
     say(&format!("the sources for AICores are in {}", folder.display()));
     if !request.kernels.is_empty() {
-        check_limits(&manifest, &folder, say)?;
+        check_kernels(request, &manifest, &folder, say)?;
     }
     match Compiler::find(request.home.as_deref()) {
         Err(looked) => Ok(AicoreBuilt::Tree { folder, looked }),
@@ -98,8 +98,13 @@ pub fn build_aicore(
     }
 }
 
-/// Refuses kernels that no core can run. Says which of them this machine's compiler cannot check.
-fn check_limits(manifest: &Manifest, tree: &Path, say: &dyn Fn(&str)) -> Result<(), BuildError> {
+/// Refuses kernels that no core can run. Says which of them this machine's compiler cannot check, and which may expect other arguments.
+fn check_kernels(
+    request: &AicoreRequest,
+    manifest: &Manifest,
+    tree: &Path,
+    say: &dyn Fn(&str),
+) -> Result<(), BuildError> {
     let own = cargo::sources().join("aicore-kernels/aicore/this_machine");
     let of_tree = manifest.includes.iter().map(String::as_str).chain(["kernels"]);
     let folders: Vec<PathBuf> = of_tree.map(|folder| tree.join(folder)).chain([own]).collect();
@@ -119,6 +124,19 @@ fn check_limits(manifest: &Manifest, tree: &Path, say: &dyn Fn(&str)) -> Result<
             .flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
             .collect()
     });
+    for (kernel, given) in manifest.kernels.iter().zip(&request.kernels) {
+        let path = tree.join(&kernel.source);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|source| BuildError::File { path: path.clone(), source })?;
+        if !["PTO_KERNEL", "PTO_FIELD_KERNEL"].iter().any(|word| text.contains(word)) {
+            say(&format!(
+                "kernel `{}` in '{}' gets the words of its task, because it has neither PTO_KERNEL nor PTO_FIELD_KERNEL. A kernel of the field needs the \
+                 latter (field_kernel.h)",
+                kernel.name,
+                given.path.display()
+            ));
+        }
+    }
     for (kernel, finding) in manifest.kernels.iter().zip(found) {
         match finding {
             None => {}
