@@ -215,7 +215,10 @@ impl BuilderCalls {
     /// What is wrong with them: task, kernel, argument and what to give.
     fn task(&mut self, number: u64, task: &TaskSpec<'_>) -> Result<(), String> {
         if task.kernel != GmAddr::NULL {
-            return Ok(());
+            return self
+                .kernels
+                .check_code(task.func_id, task.kernel)
+                .map_err(|what| format!("task {number}: {what}"));
         }
         let checked = self.looked_at(task.func_id, task.kind).and_then(|library| {
             let Some(library) = library else { return Ok(()) };

@@ -39,11 +39,14 @@ pub(crate) fn check_graph(
         if task.arg_count == 0 && call == accepted {
             continue;
         }
+        if task.kernel != 0 {
+            let known = kernels.kinds().check_code(FuncId(task.func_id), GmAddr(task.kernel));
+            known.map_err(|what| Error::Call { what: format!("task {number}: {what}") })?;
+            continue;
+        }
         let (first, count) = (task.first_arg as usize, usize::from(task.arg_count));
         let words = args.get(first..first.saturating_add(count));
-        let (Ok(kind), 0, Some(words)) = (CoreKind::try_from(task.kind), task.kernel, words) else {
-            continue;
-        };
+        let (Ok(kind), Some(words)) = (CoreKind::try_from(task.kind), words) else { continue };
         let signature = match known {
             Some((func_id, signature)) if func_id == task.func_id => signature,
             _ => kernels.signature(FuncId(task.func_id)),

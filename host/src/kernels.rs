@@ -50,6 +50,11 @@ impl KernelTable {
         self.version
     }
 
+    /// Which there are, for those that check calls.
+    pub(crate) fn kinds(&self) -> &KernelKinds {
+        &self.kinds
+    }
+
     /// What travels to the device.
     pub(crate) fn addresses(&self) -> &[u64; MAX_FUNC_ID] {
         &self.addresses
@@ -121,7 +126,7 @@ impl KernelTable {
         *entry = address.0;
         self.version += 1;
         backend.name_kernel(address, func_id, &kernel);
-        self.kinds.set(func_id, Some(&kernel));
+        self.kinds.set(func_id, Some((&kernel, address)));
         self.registered.insert(func_id, kernel);
         Ok(())
     }
