@@ -20,6 +20,7 @@ BUILT = {
     "pto-acl-entry": ["libascendcl.so"],
     "pto-acl-graph": ["libacl_op_compiler.so"],
     "pto-acl-nn": ["libopapi.so"],
+    "pto-acl-hccl": ["libhccl.so"],
 }
 # Where maturin looks for them.
 _DATA = ROOT / "target/wheel-data"

@@ -37,6 +37,8 @@ const OPERATOR_NAMES: &[&str] = &[
     "libop_common.so",
 ];
 const OPERATOR_FILE: &str = "libopapi.so";
+/// The library of collectives, which lies next to the library.
+const COLLECTIVES: &str = "libhccl.so";
 /// The plug-in for simulated devices and for the emulated machine.
 const PLUGIN: &str = "libpto_acl.so";
 /// The seed of virtual time, for the library.
@@ -280,6 +282,10 @@ fn links(library: &Path, device: Option<DeviceChoice>) -> Result<TempDir, Failur
     let operators = library.with_file_name(OPERATOR_FILE);
     for name in OPERATOR_NAMES.iter().filter(|_| operators.is_file()) {
         symlink(&operators, folder.path().join(name)).map_err(refused)?;
+    }
+    let collectives = library.with_file_name(COLLECTIVES);
+    if collectives.is_file() && device != Some(DeviceChoice::A2a3) {
+        symlink(&collectives, folder.path().join(COLLECTIVES)).map_err(refused)?;
     }
     Ok(folder)
 }

@@ -13,6 +13,7 @@ fn library(folder: &tempfile::TempDir) -> PathBuf {
     fs::write(folder.path().join("libpto_acl.so"), b"a plug-in").expect("writable");
     fs::write(folder.path().join("libacl_op_compiler.so"), b"a compiler").expect("writable");
     fs::write(folder.path().join("libopapi.so"), b"operators").expect("writable");
+    fs::write(folder.path().join("libhccl.so"), b"collectives").expect("writable");
     file
 }
 
@@ -70,10 +71,9 @@ fn the_library_stands_in_front_under_its_names() {
                   echo; echo ${LD_LIBRARY_PATH#*:}";
     let said = format!("{}{}\n/of/the/user\n", "a library".repeat(4), "operators".repeat(6));
     assert_eq!(shell(&[], script), (Some(0), said));
-    // The graph compiler is ours on our devices, and the vendor's on theirs.
-    let script =
-        "cd ${LD_LIBRARY_PATH%%:*}; ls | grep -c -e libacl_op_compiler.so -e libfmk_onnx_parser.so";
-    assert_eq!(shell(&[], script).1, "2\n");
+    // The graph compiler and the collectives are ours on our devices, and the vendor's on theirs.
+    let script = "cd ${LD_LIBRARY_PATH%%:*}; ls | grep -c -e libacl_op_compiler.so -e libfmk_onnx_parser.so -e libhccl.so";
+    assert_eq!(shell(&[], script).1, "3\n");
     assert_eq!(shell(&["--device", "a2a3"], script).1, "0\n");
 }
 

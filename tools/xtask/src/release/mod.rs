@@ -20,8 +20,8 @@ use crate::cargo::cargo;
 use crate::python;
 
 /// The packages of what is installed beside the crates.
-const PACKAGES: [&str; 6] =
-    ["pto-cli", "pto-c", "pto-acl", "pto-acl-entry", "pto-acl-graph", "pto-acl-nn"];
+const PACKAGES: [&str; 7] =
+    ["pto-cli", "pto-c", "pto-acl", "pto-acl-entry", "pto-acl-graph", "pto-acl-nn", "pto-acl-hccl"];
 /// The profile of what is shipped.
 pub(crate) const PROFILE: &str = "dist";
 

@@ -14,12 +14,13 @@ use std::process::Command;
 use crate::python;
 
 /// The libraries of a release, next to the command.
-const LIBRARIES: [&str; 5] = [
+const LIBRARIES: [&str; 6] = [
     "libpto_runtime.so",
     "libascendcl.so",
     "libpto_acl.so",
     "libacl_op_compiler.so",
     "libopapi.so",
+    "libhccl.so",
 ];
 /// Where the headers of C and C++ are in the tree, and where they are in the tarball.
 const HEADERS: [&str; 2] = ["bindings/include", "bindings/acl/include"];

@@ -1,0 +1,207 @@
+//! What this library calls in `libascendcl.so`, which it looks up by its name, because a program may load this one before it.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::failure::{Checked, Failure, RUNTIME};
+
+/// A stream as programs have it.
+pub(crate) type Stream = usize;
+type Outcome = extern "C" fn(*mut c_void, *mut c_char, usize) -> i32;
+
+/// `ptoAclOperand`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operand {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+    pub(crate) writes: u32,
+}
+
+/// `ptoAclOperator`.
+#[repr(C)]
+struct Launch {
+    function: usize,
+    blocks: u32,
+    words: *const u64,
+    word_count: usize,
+    operands: *const Operand,
+    operand_count: usize,
+    outcome: Option<Outcome>,
+    release: Option<extern "C" fn(*mut c_void)>,
+    context: *mut c_void,
+}
+
+type Number<T> = unsafe extern "C" fn(*mut T) -> i32;
+type Kernel = extern "C" fn(*const u64);
+type MakeKernel = unsafe extern "C" fn(*const c_char, Kernel, u32, *mut usize) -> i32;
+type Submit = unsafe extern "C" fn(*const Launch, Stream) -> i32;
+type Report = unsafe extern "C" fn(*const c_char, i32, *const c_char) -> i32;
+
+/// The functions.
+struct Library {
+    get_device: Number<i32>,
+    device_count: Number<u32>,
+    make_kernel: MakeKernel,
+    launch: Submit,
+    report: Report,
+}
+
+fn library() -> Checked<&'static Library> {
+    static LIBRARY: OnceLock<Checked<Library>> = OnceLock::new();
+    LIBRARY.get_or_init(load).as_ref().map_err(Failure::clone)
+}
+
+fn load() -> Checked<Library> {
+    const NAME: &CStr = c"libascendcl.so";
+    // SAFETY: the name is a string; a library of this name that is loaded already is the one that is found.
+    let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        let text = "libascendcl.so cannot be loaded; start the program with `pto compat cann run`";
+        return Err(Failure::new(RUNTIME, text));
+    }
+    const NAMES: [&CStr; 5] = [
+        c"aclrtGetDevice",
+        c"aclrtGetDeviceCount",
+        c"ptoAclKernelFromFunction",
+        c"ptoAclLaunchOperator",
+        c"ptoAclReport",
+    ];
+    let mut found = [std::ptr::null_mut::<c_void>(); 5];
+    for (found, name) in found.iter_mut().zip(NAMES) {
+        // SAFETY: the library stays loaded, and the name is a string.
+        *found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        if found.is_null() {
+            let name = name.to_string_lossy();
+            let text = format!(
+                "libascendcl.so lacks the function {name}; use the library of the PTO Runtime that was built with this one"
+            );
+            return Err(Failure::new(RUNTIME, text));
+        }
+    }
+    let [get_device, device_count, make_kernel, launch, report] = found;
+    Ok(Library {
+        // SAFETY: the library has a function of this type under this name.
+        get_device: unsafe { std::mem::transmute::<*mut c_void, Number<i32>>(get_device) },
+        // SAFETY: as above.
+        device_count: unsafe { std::mem::transmute::<*mut c_void, Number<u32>>(device_count) },
+        // SAFETY: as above (pto_acl.h).
+        make_kernel: unsafe { std::mem::transmute::<*mut c_void, MakeKernel>(make_kernel) },
+        // SAFETY: as above.
+        launch: unsafe { std::mem::transmute::<*mut c_void, Submit>(launch) },
+        // SAFETY: as above.
+        report: unsafe { std::mem::transmute::<*mut c_void, Report>(report) },
+    })
+}
+
+fn checked(code: i32) -> Checked {
+    if code == 0 {
+        return Ok(());
+    }
+    let text = format!("libascendcl.so refuses it with {code}; the message of that call says why");
+    Err(Failure::new(RUNTIME, text))
+}
+
+/// The device of the calling thread.
+pub(crate) fn current() -> Checked<i32> {
+    let mut device = 0;
+    // SAFETY: the result is writable.
+    let code = unsafe { (library()?.get_device)(&raw mut device) };
+    let text = "the thread has no device; call aclrtSetDevice first";
+    if code == 0 { Ok(device) } else { Err(Failure::new(RUNTIME, text)) }
+}
+
+/// How many devices there are.
+pub(crate) fn count() -> Checked<u32> {
+    let mut count = 0;
+    // SAFETY: the result is writable.
+    checked(unsafe { (library()?.device_count)(&raw mut count) })?;
+    Ok(count)
+}
+
+/// What a stream does in its turn: a failure fails the stream.
+pub(crate) trait Command: Send + Sync {
+    /// Does it; streams may repeat it.
+    fn run(&self) -> Checked;
+}
+
+type Held = Box<dyn Command>;
+
+extern "C" fn nothing(_words: *const u64) {}
+
+extern "C" fn outcome(context: *mut c_void, text: *mut c_char, room: usize) -> i32 {
+    /// What the stream fails with: an internal error; the text has the code of this library.
+    const STREAM_FAILS: i32 = 507_000;
+    // SAFETY: `launch` made the context of a `Held`, and `release` comes after the last use.
+    let held: &Held = unsafe { &*context.cast::<Held>() };
+    let Err(failure) = held.run() else { return 0 };
+    let name = crate::failure::name(failure.code).to_string_lossy();
+    let said = format!("{name}: {}", failure.text);
+    let length = said.len().min(room.saturating_sub(1));
+    // SAFETY: the caller has room for so many bytes, and the terminating zero is there.
+    unsafe { std::ptr::copy_nonoverlapping(said.as_ptr(), text.cast(), length) };
+    STREAM_FAILS
+}
+
+extern "C" fn release(context: *mut c_void) {
+    // SAFETY: `launch` made the context of a box, and nobody uses it any more.
+    drop(unsafe { Box::from_raw(context.cast::<Held>()) });
+}
+
+/// The kernel under which timelines and reports show a call.
+fn kernel(name: &'static CStr) -> Checked<usize> {
+    static KERNELS: Mutex<Vec<(&CStr, usize)>> = Mutex::new(Vec::new());
+    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = kernels.iter().find(|(known, _)| *known == name) {
+        return Ok(*known);
+    }
+    let (mut function, vector) = (0, 1);
+    // SAFETY: the name is a string, and the result is writable.
+    let code =
+        unsafe { (library()?.make_kernel)(name.as_ptr(), nothing, vector, &raw mut function) };
+    checked(code)?;
+    kernels.push((name, function));
+    Ok(function)
+}
+
+/// Puts a command into a stream. Memory that is not live memory of the stream's device is refused.
+pub(crate) fn launch(
+    name: &'static CStr,
+    operands: &[Operand],
+    command: Box<dyn Command>,
+    stream: Stream,
+) -> Checked {
+    let function = kernel(name)?;
+    let library = library()?;
+    let held: Box<Held> = Box::new(command);
+    let launch = Launch {
+        function,
+        blocks: 1,
+        words: std::ptr::null(),
+        word_count: 0,
+        operands: operands.as_ptr(),
+        operand_count: operands.len(),
+        outcome: Some(outcome),
+        release: Some(release),
+        context: Box::into_raw(held).cast(),
+    };
+    // SAFETY: `launch` describes live memory. The context is released in every case.
+    checked(unsafe { (library.launch)(&raw const launch, stream) })
+}
+
+/// Keeps the error of a call for `aclGetRecentErrMsg`. Returns its code.
+#[cold]
+pub(crate) fn report(call: &'static CStr, failure: &Failure) -> i32 {
+    let name = crate::failure::name(failure.code).to_string_lossy();
+    let said = format!("{name}: {}", failure.text.replace('\0', " "));
+    match (library(), CString::new(said.as_str())) {
+        // SAFETY: both are strings, and the name stays.
+        (Ok(library), Ok(text)) => unsafe {
+            (library.report)(call.as_ptr(), failure.code, text.as_ptr())
+        },
+        _ => {
+            eprintln!("pto hccl: {}: {said}", call.to_string_lossy());
+            failure.code
+        }
+    }
+}
