@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::{
-    acceptance_cann, acceptance_cupy, acceptance_dates, acceptance_field, acceptance_headers,
-    acceptance_onnx, python,
+    acceptance_cann, acceptance_cupy, acceptance_dates, acceptance_field, acceptance_hccl,
+    acceptance_headers, acceptance_onnx, python,
 };
 
 /// What each example prints as its cycles, by the name that it prints.
@@ -34,7 +34,7 @@ const CYCLES: [(&str, &str, u64); 14] = [
 const TESTS: usize = 190;
 
 /// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`,
-/// `acceptance --cann-headers FOLDER`, `acceptance --onnx [--only PART]`, `acceptance --cupy [MINUTES]`, `acceptance --zeco FOLDER --pto-isa FOLDER`, or
+/// `acceptance --cann-headers FOLDER`, `acceptance --onnx [--only PART]`, `acceptance --cupy [MINUTES]`, `acceptance --hccl [RANKS]`, `acceptance --zeco FOLDER --pto-isa FOLDER`, or
 /// `acceptance --simpler FOLDER --pto-isa FOLDER [--dates COUNT]`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
@@ -50,12 +50,13 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
             return acceptance_field::run_zeco(root, target, programs, headers, more);
         }
         ["--cupy", ref more @ ..] => return acceptance_cupy::run(root, target, more),
+        ["--hccl", ref more @ ..] => return acceptance_hccl::run(root, target, more),
         ["--onnx"] => return acceptance_onnx::run(root, target, None),
         ["--onnx", "--only", part] => return acceptance_onnx::run(root, target, Some(part)),
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
         ["--cann-headers", folder] => return acceptance_headers::run(target, Path::new(folder)),
         _ => {
-            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--onnx [--only PART]`, `--cupy [MINUTES]`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--dates 20] [--only WORD]`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--onnx [--only PART]`, `--cupy [MINUTES]`, `--hccl [RANKS]`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--dates 20] [--only WORD]`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;

@@ -11,6 +11,7 @@
 //!                    with `--onnx` the node cases of the package onnx, which it fetches, through our operators, and ONNX Runtime's
 //!                    provider for CANN on our devices;
 //!                    with `--cupy [MINUTES]` CuPy for Ascend, which it fetches: its operators against NumPy, and its own tests;
+//!                    with `--hccl [RANKS]` pyhccl, which it fetches: every collective against NumPy;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! parts              a small part of `acceptance --onnx` and `acceptance --cupy`, which the suite runs where PyPI can be reached
 //! seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without
@@ -37,6 +38,7 @@ mod acceptance_cann;
 mod acceptance_cupy;
 mod acceptance_dates;
 mod acceptance_field;
+mod acceptance_hccl;
 mod acceptance_headers;
 mod acceptance_onnx;
 mod address;
@@ -70,13 +72,14 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both, the lints at the same time as the tests; what .ci/run calls
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-  acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --onnx | --cupy [MINUTES] | --simpler DIR --pto-isa DIR
+  acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --onnx | --cupy [MINUTES] | --hccl [RANKS] | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
                      package, or the samples of the public project hicann/runtime against our library, or the sizes
                      and offsets that we assume against the vendor's headers that a user has, or the node cases of
                      the package onnx, which it fetches from PyPI, through our operators, and ONNX Runtime's provider
                      for CANN on our devices (`--only cases|networks|modes|pipeline|files|refusal|speed` for a part), or the operators
-                     and the own tests of CuPy for Ascend, which it fetches from PyPI, on our device, or the scene
+                     and the own tests of CuPy for Ascend, which it fetches from PyPI, on our device, or every
+                     collective of pyhccl, which it fetches from PyPI, on 2,4,8 ranks or so many, or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path, and with `--dates COUNT` the programs
                      of so many dates of its history, newest first

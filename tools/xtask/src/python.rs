@@ -122,7 +122,16 @@ const CUPY: Environment = Environment {
     alone: &[],
 };
 
-/// With what the suite runs of the two above. NumPy is the one that ONNX Runtime for CANN takes; the others run with it as well.
+/// For pyhccl, whose wheel is for CPython 3.11.
+const PYHCCL: Environment = Environment {
+    folder: "pyhccl-venv",
+    interpreter: "python3.11",
+    options: &[],
+    from_pypi: &["numpy>=2,<2.4"],
+    alone: &["pyhccl==0.1.0"],
+};
+
+/// With what the suite runs of packages. NumPy is the one that ONNX Runtime for CANN takes; the others run with it as well.
 const PARTS: Environment = Environment {
     folder: "package-parts-venv",
     interpreter: "python3.11",
@@ -165,6 +174,11 @@ pub(crate) fn install_onnxruntime(target: &Path) -> Result<PathBuf, String> {
 /// Makes a fresh virtual environment for CuPy on Ascend; its interpreter.
 pub(crate) fn install_cupy(target: &Path) -> Result<PathBuf, String> {
     CUPY.packages(target)
+}
+
+/// Makes a fresh virtual environment with pyhccl; its interpreter.
+pub(crate) fn install_pyhccl(target: &Path) -> Result<PathBuf, String> {
+    PYHCCL.packages(target)
 }
 
 /// What became of an installation.
