@@ -33,10 +33,10 @@ pub(crate) fn check_graph(
     // Neighbours mostly run the same kernel.
     let mut known: Option<(u16, Option<Signature<'_>>)> = None;
     // A call without arguments that was accepted: another one of the same kernel is the same call.
-    let mut accepted = (u64::MAX, 0, 0);
+    let mut accepted = None;
     for (number, task) in tasks.iter().enumerate() {
         let call = (task.kernel, task.func_id, task.kind);
-        if task.arg_count == 0 && call == accepted {
+        if task.arg_count == 0 && accepted == Some(call) {
             continue;
         }
         if task.kernel != 0 {
@@ -57,7 +57,7 @@ pub(crate) fn check_graph(
                 .map_err(|what| Error::Call { what: format!("task {number}: {what}") })?;
         }
         if count == 0 {
-            accepted = call;
+            accepted = Some(call);
         }
     }
     image.set_checked(now);

@@ -48,6 +48,22 @@ fn refused(device: &mut Device, image: &GraphImage, words: &[&str]) {
     }
 }
 
+/// A task may bring the address of its code. A core would begin there, whatever is there.
+#[test]
+fn code_that_is_no_kernel_is_refused() {
+    let mut device = device();
+    for (address, kind) in [(8, CoreKind::AIV), (u64::MAX, CoreKind::AIC)] {
+        let task = TaskSpec { kernel: GmAddr(address), ..TaskSpec::new(FuncId(0), kind, &[]) };
+        let alone =
+            HostGraph::build(&device, &[], |graph| Ok(graph.submit(task, &[]).map(|_| ())?));
+        let said = format!("no kernel that is registered has its code at {}", GmAddr(address));
+        refused(&mut device, &alone.unwrap(), &["task 0", &said]);
+        let second = graph(&device, task);
+        refused(&mut device, &second, &["task 1", &said]);
+        refused(&mut device, &GraphImage::from_bytes(second.to_bytes()), &[&said]);
+    }
+}
+
 /// Arguments of `exp` that it does not take, and what is said of each.
 fn wrong_calls(a: u64, out: u64) -> Vec<(Vec<u64>, &'static [&'static str])> {
     let nowhere: &[&str] = &["exp: argument 0, a, is an address, and ", "lies in no allocation"];
