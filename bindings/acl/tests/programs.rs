@@ -745,7 +745,8 @@ fn a_fault_strikes_a_model() {
         let output = output(start(&program).args(&models).env("PTO_ACL_FAIL", fault));
         let said = String::from_utf8_lossy(&output.stdout);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("507015") || errors.contains("507015"), "{said}\n{errors}");
+        let all = format!("{said}{errors}");
+        assert!(all.contains("507015") && all.contains("(model softmax) failed"), "{all}");
     }
 }
 

@@ -38,6 +38,22 @@ fn operators_run_from_c_and_refuse_what_cannot_be() {
     assert!(said.ends_with("cases, 0 failed\n"), "{said}");
 }
 
+/// An injected fault names the operator that it strikes, in real and in virtual time.
+#[test]
+fn a_fault_names_its_operator() {
+    let folder = tempfile::tempdir().expect("a folder for the program");
+    let program = built(folder.path());
+    for (number, name) in [(1, "aclnnAdd"), (2, "aclnnMuls")] {
+        for seed in [None, Some("7")] {
+            let mut command = start(&program);
+            command.arg("fault").env("PTO_ACL_FAIL", format!("aicore-exception:{number}"));
+            let said = run(command.envs(seed.map(|seed| ("PTO_ACL_SEED", seed))));
+            let named = format!("({name}) failed because PTO_ACL_FAIL asks for it");
+            assert!(said.contains(&named), "{said}");
+        }
+    }
+}
+
 /// Each name of the table is a pair of functions of the library.
 #[test]
 fn every_operator_has_two_functions() {

@@ -79,10 +79,16 @@ pub(crate) enum Engine {
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     engine: Engine,
-    /// What timelines call it, where they are recorded.
+    /// What timelines and injected faults call it, where somebody watches.
     label: Option<Arc<str>>,
     work: Work,
     touches: Vec<Touch>,
+}
+
+/// Whether anybody asks what a command is: timelines, the validation layer, injected faults.
+#[inline]
+pub(crate) fn labels_are_asked_for() -> bool {
+    profile::is_on() || watch::has(Watcher::Environment)
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -98,9 +104,9 @@ impl Command {
         self
     }
 
-    /// Sets the label of the command in timelines.
+    /// Sets what timelines and injected faults call the command.
     pub(crate) fn labelled(mut self, label: impl FnOnce() -> String) -> Self {
-        if profile::is_on() {
+        if labels_are_asked_for() {
             self.label = Some(label().into());
         }
         self
@@ -141,7 +147,7 @@ impl Lane {
         })
     }
 
-    /// Takes a command: what does it, what timelines call it, the memory that it uses, and what it does.
+    /// Takes a command: what does it, what timelines and injected faults call it, the memory that it uses, and what it does.
     #[inline]
     pub(crate) fn submit(
         &self,
@@ -152,39 +158,54 @@ impl Lane {
     ) -> Answer {
         races::submitted(self.number, touches);
         if !profile::is_on() {
-            return self.perform(engine, work);
+            return self.perform(engine, label, work);
         }
         let recorded = profile::begin(self.stream_ref(), label)?;
-        let outcome = self.perform(engine, work);
+        let outcome = self.perform(engine, label, work);
         if let Some(recorded) = recorded {
             profile::end(self.stream_ref(), recorded)?;
         }
         outcome
     }
 
-    /// Does a command, unless a fault that a user asks for strikes it.
+    /// Does a command, unless a fault that a user asks for strikes it: the fault tells `label`.
     #[inline]
-    pub(crate) fn perform(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
+    pub(crate) fn perform(
+        &self,
+        engine: Engine,
+        label: &str,
+        work: impl FnOnce(&Self) -> Answer,
+    ) -> Answer {
         if settings().is_blocking && engine != Engine::Stream {
-            self.perform_now(engine, work)
+            self.perform_now(engine, label, work)
         } else {
-            self.perform_later(engine, work)
+            self.perform_later(engine, label, work)
         }
     }
 
     /// Does a command, and waits until it is over.
     #[cold]
-    fn perform_now(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
-        self.perform_later(engine, work)?;
+    fn perform_now(
+        &self,
+        engine: Engine,
+        label: &str,
+        work: impl FnOnce(&Self) -> Answer,
+    ) -> Answer {
+        self.perform_later(engine, label, work)?;
         self.synchronize(None)
     }
 
     #[inline]
-    fn perform_later(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
+    fn perform_later(
+        &self,
+        engine: Engine,
+        label: &str,
+        work: impl FnOnce(&Self) -> Answer,
+    ) -> Answer {
         let is_asked_for = watch::has(Watcher::Environment);
         let strike = is_asked_for.then(|| faults::strike(engine == Engine::Cores)).flatten();
         match strike {
-            Some(strike) => self.suffer(strike),
+            Some(strike) => self.suffer(strike, label),
             // Waits and records go on: they show that the stream is drained.
             None if engine != Engine::Stream && self.open.damage.is_poisoned() => Ok(()),
             None if engine == Engine::Cores => {
@@ -212,7 +233,7 @@ impl Lane {
 
     /// The work of a fault, which replaces that of a command.
     #[cold]
-    fn suffer(&self, strike: Strike) -> Answer {
+    fn suffer(&self, strike: Strike, label: &str) -> Answer {
         let (code, what) = match strike {
             Strike::AicoreTimeout => (codes::AICORE_TIMEOUT, "an AICore timed out"),
             Strike::AicoreException => (codes::AICORE_EXCEPTION, "an AICore raised an exception"),
@@ -229,8 +250,9 @@ impl Lane {
             }
         };
         let exception = self.exception(code);
+        let label = label.to_owned();
         self.call(move || {
-            exception.raise(&format!("failed because PTO_ACL_FAIL asks for it: {what}"))
+            exception.raise(&format!("({label}) failed because PTO_ACL_FAIL asks for it: {what}"))
         })
     }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::kernel::{Arguments, KernelFunction, Parameter};
-use super::lane::{Engine, Lane};
+use super::lane::{Engine, Lane, labels_are_asked_for};
+use super::memory_map;
 use super::parameters::{words, words_in};
 use super::settings::{DeviceKind, settings};
 use super::stream::Stream;
-use super::{memory_map, profile};
 use crate::common::checks;
 use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Answer, Refusal, require};
@@ -115,7 +115,7 @@ pub(crate) fn launch_words(
     blocks: u32,
     words: &[u64],
 ) -> Answer {
-    if stream.is_captured() || profile::is_on() || checks::is_on() {
+    if stream.is_captured() || labels_are_asked_for() {
         return launch(stream, Arc::clone(function), blocks, Passed::words(words.to_vec()));
     }
     stream.submit_unwatched(own, Engine::Cores, |lane| function.launch(lane, blocks, words))

@@ -258,7 +258,7 @@ impl LoadedModel {
         self.open.damage.check_healthy()?;
         let mut run = None;
         let own = self.lane()?;
-        own.perform(Engine::Cores, |lane| {
+        own.perform(Engine::Cores, &self.label(), |lane| {
             run = Some(self.begin(lane, addresses)?);
             Ok(())
         })?;
@@ -272,6 +272,11 @@ impl LoadedModel {
             return Ok(());
         }
         ended
+    }
+
+    /// What timelines and injected faults call a run.
+    pub(crate) fn label(&self) -> String {
+        format!("model {}", self.placed.program().name())
     }
 
     fn lane(&self) -> Answer<&Lane> {

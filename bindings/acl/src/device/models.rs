@@ -55,8 +55,10 @@ pub(crate) fn submit(
         Refusal::new(codes::OTHER_CONTEXT, text)
     })?;
     let touches = model.touches(&addresses);
+    let named = Arc::clone(&model);
     let work: Work = Arc::new(move |lane| model.submit(lane, &addresses));
-    stream.submit(Command::new(Engine::Cores, "model", work).using(touches))
+    let command = Command::new(Engine::Cores, "model", work).labelled(|| named.label());
+    stream.submit(command.using(touches))
 }
 
 /// Whether the caller has as much memory as the model needs. The library keeps the model in memory of its own.

@@ -4,11 +4,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
 use super::kernel::KernelFunction;
-use super::lane::{Engine, Lane};
+use super::lane::{Engine, Lane, labels_are_asked_for};
+use super::memory_map;
 use super::settings::{DeviceKind, settings};
 use super::stream::Stream;
-use super::{memory_map, profile};
-use crate::common::checks;
 use crate::common::order::Touch;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::thread::ThreadRef;
@@ -81,7 +80,7 @@ pub(crate) fn launch(
     }
     let Launch { function, blocks, words, outcome, context } = launch;
     let is_plain = outcome.is_none() && context.0.is_none();
-    if is_plain && !stream.is_captured() && !profile::is_on() && !checks::is_on() {
+    if is_plain && !stream.is_captured() && !labels_are_asked_for() {
         return stream
             .submit_unwatched(own, Engine::Cores, |lane| function.launch(lane, blocks, &words));
     }

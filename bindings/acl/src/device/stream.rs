@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::callbacks;
 use super::capture::{self, CaptureMember, Status};
 use super::context::Context;
-use super::lane::{Command, Engine, Lane};
+use super::lane::{Command, Engine, Lane, labels_are_asked_for};
 use super::open::Open;
-use super::{profile, waits};
+use super::waits;
 use crate::common::order::Touch;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -149,7 +149,7 @@ impl Stream {
         work: impl FnOnce(&Lane) -> Answer,
     ) -> Answer {
         self.context.check_running()?;
-        self.perform_from(own, |lane| lane.perform(engine, work))
+        self.perform_from(own, |lane| lane.perform(engine, "kernel", work))
     }
 
     /// Takes a command; only a capture has to keep it, so that only then an object is made for it.
@@ -163,7 +163,7 @@ impl Stream {
         self.take_labelled(engine, name, || name.to_owned(), touches, work)
     }
 
-    /// As [`Stream::take`], with what timelines call the command.
+    /// As [`Stream::take`], with what timelines and injected faults call the command.
     #[inline]
     pub(crate) fn take_labelled(
         &self,
@@ -173,14 +173,14 @@ impl Stream {
         touches: &[Touch],
         work: impl Fn(&Lane) -> Answer + Send + Sync + 'static,
     ) -> Answer {
-        if self.is_captured() || profile::is_on() {
+        if self.is_captured() || labels_are_asked_for() {
             let command = Command::new(engine, name, Arc::new(work)).labelled(label);
             return self.submit(command.using(touches.iter().copied()));
         }
         self.context.check_running()?;
         self.perform(|lane| {
             races::submitted(lane.number(), touches);
-            lane.perform(engine, work)
+            lane.perform(engine, name, work)
         })
     }
 

@@ -146,6 +146,14 @@ int main(int count, char **words) {
         return failed != 0;
     }
 
+    if (count > 1 && strcmp(words[1], "fault") == 0) {
+        RUN(Add, a, b, two, out);
+        RUN(Muls, out, two, out);
+        EXPECT(aclrtSynchronizeStream(stream) == 507015);
+        puts(aclGetRecentErrMsg());
+        return failed != 0;
+    }
+
     /* Elementwise, and what is between: the stream keeps the order. */
     RUN(Add, a, b, two, out);
     RUN(Muls, out, two, out);
