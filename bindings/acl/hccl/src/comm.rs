@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pto_host::graph::group::Order;
 
 use crate::call::{Call, Item, Key};
-use crate::device::{self, Command, Operand, Stream};
+use crate::device::{self, Command, OperandBytes, Stream};
 use crate::failure::{
     Checked, Failure, INTERNAL, NOT_FOUND, NOT_SUPPORTED, PARAMETER, POINTER, TCP_CONNECT, TIMEOUT,
     require,
@@ -295,7 +295,7 @@ impl Comm {
         let mut numbers = locked(&self.numbers);
         let mut next = numbers.clone();
         let used = |memory: &[(usize, usize)], writes: u32| {
-            let operand = move |(address, bytes): &(usize, usize)| Operand {
+            let operand = move |(address, bytes): &(usize, usize)| OperandBytes {
                 address: *address,
                 bytes: *bytes,
                 writes,
@@ -303,7 +303,7 @@ impl Comm {
             memory.iter().map(operand).collect::<Vec<_>>()
         };
         let operands = works.iter().flat_map(|work| [used(&work.reads, 0), used(&work.writes, 1)]);
-        let operands: Vec<Operand> =
+        let operands: Vec<OperandBytes> =
             operands.flatten().filter(|operand| operand.bytes > 0).collect();
         let numbered = works.into_iter().map(|work| {
             let number = next.of(work.pair);

@@ -1,97 +1,15 @@
-//! What this library calls in `libascendcl.so`, which it looks up by its name, because a program may load this one before it.
+//! What this library calls in `libascendcl.so`.
 
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use pto_acl_interface::above::{DeviceLibrary, OperatorLaunch, device_library};
+pub(crate) use pto_acl_interface::above::{OperandBytes, Stream};
 
 use crate::failure::{Checked, Failure, RUNTIME};
 
-/// A stream as programs have it.
-pub(crate) type Stream = usize;
-type Outcome = extern "C" fn(*mut c_void, *mut c_char, usize) -> i32;
-
-/// `ptoAclOperand`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Operand {
-    pub(crate) address: usize,
-    pub(crate) bytes: usize,
-    pub(crate) writes: u32,
-}
-
-/// `ptoAclOperator`.
-#[repr(C)]
-struct Launch {
-    function: usize,
-    blocks: u32,
-    words: *const u64,
-    word_count: usize,
-    operands: *const Operand,
-    operand_count: usize,
-    outcome: Option<Outcome>,
-    release: Option<extern "C" fn(*mut c_void)>,
-    context: *mut c_void,
-}
-
-type Number<T> = unsafe extern "C" fn(*mut T) -> i32;
-type Kernel = extern "C" fn(*const u64);
-type MakeKernel = unsafe extern "C" fn(*const c_char, Kernel, u32, *mut usize) -> i32;
-type Submit = unsafe extern "C" fn(*const Launch, Stream) -> i32;
-type Report = unsafe extern "C" fn(*const c_char, i32, *const c_char) -> i32;
-
-/// The functions.
-struct Library {
-    get_device: Number<i32>,
-    device_count: Number<u32>,
-    make_kernel: MakeKernel,
-    launch: Submit,
-    report: Report,
-}
-
-fn library() -> Checked<&'static Library> {
-    static LIBRARY: OnceLock<Checked<Library>> = OnceLock::new();
-    LIBRARY.get_or_init(load).as_ref().map_err(Failure::clone)
-}
-
-fn load() -> Checked<Library> {
-    const NAME: &CStr = c"libascendcl.so";
-    // SAFETY: the name is a string; a library of this name that is loaded already is the one that is found.
-    let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() {
-        let text = "libascendcl.so cannot be loaded; start the program with `pto compat cann run`";
-        return Err(Failure::new(RUNTIME, text));
-    }
-    const NAMES: [&CStr; 5] = [
-        c"aclrtGetDevice",
-        c"aclrtGetDeviceCount",
-        c"ptoAclKernelFromFunction",
-        c"ptoAclLaunchOperator",
-        c"ptoAclReport",
-    ];
-    let mut found = [std::ptr::null_mut::<c_void>(); 5];
-    for (found, name) in found.iter_mut().zip(NAMES) {
-        // SAFETY: the library stays loaded, and the name is a string.
-        *found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-        if found.is_null() {
-            let name = name.to_string_lossy();
-            let text = format!(
-                "libascendcl.so lacks the function {name}; use the library of the PTO Runtime that was built with this one"
-            );
-            return Err(Failure::new(RUNTIME, text));
-        }
-    }
-    let [get_device, device_count, make_kernel, launch, report] = found;
-    Ok(Library {
-        // SAFETY: the library has a function of this type under this name.
-        get_device: unsafe { std::mem::transmute::<*mut c_void, Number<i32>>(get_device) },
-        // SAFETY: as above.
-        device_count: unsafe { std::mem::transmute::<*mut c_void, Number<u32>>(device_count) },
-        // SAFETY: as above (pto_acl.h).
-        make_kernel: unsafe { std::mem::transmute::<*mut c_void, MakeKernel>(make_kernel) },
-        // SAFETY: as above.
-        launch: unsafe { std::mem::transmute::<*mut c_void, Submit>(launch) },
-        // SAFETY: as above.
-        report: unsafe { std::mem::transmute::<*mut c_void, Report>(report) },
-    })
+fn library() -> Checked<&'static DeviceLibrary> {
+    device_library().map_err(|why| Failure::new(RUNTIME, why))
 }
 
 fn checked(code: i32) -> Checked {
@@ -127,7 +45,7 @@ pub(crate) trait Command: Send + Sync {
 
 type Held = Box<dyn Command>;
 
-extern "C" fn nothing(_words: *const u64) {}
+unsafe extern "C" fn nothing(_words: *const u64) {}
 
 extern "C" fn outcome(context: *mut c_void, text: *mut c_char, room: usize) -> i32 {
     /// What the stream fails with: an internal error; the text has the code of this library.
@@ -167,14 +85,14 @@ fn kernel(name: &'static CStr) -> Checked<usize> {
 /// Puts a command into a stream. Memory that is not live memory of the stream's device is refused.
 pub(crate) fn launch(
     name: &'static CStr,
-    operands: &[Operand],
+    operands: &[OperandBytes],
     command: Box<dyn Command>,
     stream: Stream,
 ) -> Checked {
     let function = kernel(name)?;
     let library = library()?;
     let held: Box<Held> = Box::new(command);
-    let launch = Launch {
+    let launch = OperatorLaunch {
         function,
         blocks: 1,
         words: std::ptr::null(),

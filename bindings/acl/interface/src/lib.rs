@@ -1,7 +1,9 @@
 //! What the CANN interface has, for the library and for the command that starts programs on it: the names of the functions, the
-//! checks of arguments, the faults that a user can ask for, what a record of calls looks like, how files in tile IR begin, and
-//! the tables of what programs name by handles.
+//! checks of arguments, the faults that a user can ask for, what a record of calls looks like, how files in tile IR begin,
+//! the tables of what programs name by handles, and what libraries above it call.
 
+#[cfg(not(loom))]
+pub mod above;
 mod calls;
 mod checks;
 mod faults;

@@ -1,6 +1,8 @@
 //! What a library of operators above this one calls: `pto_acl.h`.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
+
+use pto_acl_interface::above::{OperandBytes, OperatorLaunch};
 
 use super::launch::{check_blocks, looked_up};
 use crate::common::argument::In;
@@ -10,38 +12,14 @@ use crate::common::order::{MemoryUse, Touch};
 use crate::common::refusal::{Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
-use crate::device::operator::{Context, Launch, Outcome};
+use crate::device::operator::{Context, Launch};
 use crate::device::parameters::MAX_PARAMETERS;
 use crate::device::{current, operator};
 
 /// Memory that one operator uses at most in so many pieces.
 const MOST_OPERANDS: usize = 4096;
 
-/// `ptoAclOperand`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct OperandBytes {
-    address: usize,
-    bytes: usize,
-    writes: u32,
-}
-
 impl Pointee for OperandBytes {}
-
-/// `ptoAclOperator`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct OperatorLaunch {
-    function: Handle,
-    blocks: u32,
-    words: usize,
-    word_count: usize,
-    operands: usize,
-    operand_count: usize,
-    outcome: Option<Outcome>,
-    release: Option<extern "C" fn(*mut c_void)>,
-    context: usize,
-}
 
 impl Pointee for OperatorLaunch {}
 
@@ -50,7 +28,7 @@ api! {
         let asked = launch
             .optional()
             .ok_or_else(|| Refusal::argument("launch is null; pass what is launched"))?;
-        let context = Context::new(asked.context, asked.release);
+        let context = Context::new(asked.context.expose_provenance(), asked.release);
         let function = looked_up(asked.function)?;
         check_blocks(asked.blocks)?;
         require(asked.word_count <= MAX_PARAMETERS && asked.operand_count <= MOST_OPERANDS, || {
@@ -59,8 +37,8 @@ api! {
                 asked.word_count, asked.operand_count
             ))
         })?;
-        let words = In::<u64>::at(asked.words).list("words", asked.word_count)?;
-        let operands = In::<OperandBytes>::at(asked.operands).list("operands", asked.operand_count)?;
+        let words = In::<u64>::at(asked.words.expose_provenance()).list("words", asked.word_count)?;
+        let operands = In::<OperandBytes>::at(asked.operands.expose_provenance()).list("operands", asked.operand_count)?;
         let touches = operands.iter().map(|operand| {
             let how = if operand.writes == 0 { MemoryUse::Reads } else { MemoryUse::Writes };
             Touch::new(how, operand.address, operand.bytes)
