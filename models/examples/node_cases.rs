@@ -184,7 +184,7 @@ fn run(case: &Case, on_host: bool) -> Outcome {
             Ok(lowered) => lowered,
             Err(error) => return refused(error),
         };
-        on_device(&built, lowered, &values)
+        on_device(lowered, &values)
     };
     match results {
         Ok(results) => judge(case, &results, &expected),
@@ -193,7 +193,6 @@ fn run(case: &Case, on_host: bool) -> Outcome {
 }
 
 fn on_device(
-    built: &pto_models::Built,
     lowered: pto_operators::Lowered,
     values: &BTreeMap<String, Tensor>,
 ) -> Result<Vec<(String, Tensor)>, ModelError> {
@@ -207,7 +206,7 @@ fn on_device(
         .session(SessionOptions { run, ..SessionOptions::default() })
         .map_err(|e| error(&e))?;
     let runner = Runner::new(&session)?;
-    let model = runner.load(built, lowered)?;
+    let model = runner.load(lowered)?;
     runner.run(&model, values)
 }
 

@@ -66,7 +66,7 @@ fn main() -> Result<(), Failed> {
     let session = device
         .session(SessionOptions { run: RunOptions::default(), ..SessionOptions::default() })?;
     let runner = Runner::new(&session)?;
-    let loaded = runner.load(&built, lowered)?;
+    let loaded = runner.load(lowered)?;
     for round in 0..3 {
         let begun = Instant::now();
         let outputs = runner.run(&loaded, &given.values)?;

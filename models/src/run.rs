@@ -7,6 +7,7 @@ use pto_host::workloads::program::TensorLayout;
 use pto_host::{Kernel, Session};
 use pto_operators::{
     COST_WORD, LowerOptions, Lowered, OperatorKernel, STATUS, Status, Tensor, TensorType, ValueId,
+    node_titles,
 };
 
 use crate::build::Built;
@@ -76,6 +77,7 @@ pub struct LoadedModel {
     program: LoadedProgram,
     inputs: Vec<(String, TensorType)>,
     outputs: Vec<(String, TensorType)>,
+    /// What messages call its nodes.
     nodes: Vec<String>,
 }
 
@@ -110,14 +112,14 @@ impl Runner {
     ///
     /// # Errors
     /// `Device`: the device has no room for it.
-    pub fn load(&self, built: &Built, lowered: Lowered) -> Result<LoadedModel, ModelError> {
+    pub fn load(&self, lowered: Lowered) -> Result<LoadedModel, ModelError> {
         let operators = pto_operators::kernels(&lowered.program)
             .map_err(|error| ModelError::Lower(error.to_string()))?;
         let kernel = |found: OperatorKernel| {
             Kernel::from_fn(found.name, found.kind, found.entry).with_cost_word(COST_WORD)
         };
         let kernels = operators.into_iter().map(kernel).collect();
-        let nodes = built.graph.nodes().iter().map(|node| node.name.clone()).collect();
+        let nodes = node_titles(&lowered.program);
         let (inputs, outputs) = (lowered.inputs, lowered.outputs);
         let program = self.stitcher.load_with(lowered.program, kernels).map_err(device)?;
         Ok(LoadedModel { program, inputs, outputs, nodes })
@@ -163,11 +165,8 @@ impl Runner {
         if model.program.program().tensor(STATUS).is_ok() {
             let words: Vec<u64> =
                 taken(STATUS)?.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-            if let Status::Index { node, index, extent } = Status::read(&words) {
-                let node = model.nodes.get(node).map_or("?", String::as_str);
-                return Err(ModelError::Device(format!(
-                    "node {node}: the index is {index}, and the axis has {extent} elements"
-                )));
+            if let Some(why) = Status::read(&words).reason(&model.nodes) {
+                return Err(ModelError::Device(why));
             }
         }
         let mut results = Vec::new();

@@ -168,7 +168,7 @@ fn on_device(built: &Built, values: &BTreeMap<String, Tensor>) -> Result<Tensor,
     let session =
         device.session(SessionOptions { run, ..SessionOptions::default() }).expect("a session");
     let runner = Runner::new(&session)?;
-    let model = runner.load(built, built.lower(&LowerOptions::default())?)?;
+    let model = runner.load(built.lower(&LowerOptions::default())?)?;
     let first = runner.run(&model, values)?;
     let second = runner.run(&model, values)?;
     assert!(first == second, "a model gives the same each time");
@@ -359,6 +359,20 @@ fn shapes_are_folded_and_a_branch_that_is_known_is_inlined() {
         assert!(built.decided.is_empty(), "extents decide, and no values");
         assert_eq!(on_device(&built, &given).expect("it runs").to_doubles(), wanted);
     }
+}
+
+#[test]
+fn a_run_that_fails_names_operator_and_node() {
+    let look_up =
+        NodeProto { name: "look_up".to_owned(), ..node("Gather", &["x", "index"], &["y"]) };
+    let inputs = vec![info("x", FLOAT, &["4"]), info("index", INT64, &["1"])];
+    let proto = model_of(graph(vec![look_up], Vec::new(), inputs, &["y"]));
+    let given =
+        values(&[("x", tensor(&[4], &[1.0, 2.0, 3.0, 4.0])), ("index", Tensor::vector(&[9_i64]))]);
+    let built = read(&proto).build(&Given::default()).expect("it builds");
+    let why = on_device(&built, &given).expect_err("9 stands for no element").to_string();
+    let wanted = "operator Gather of node look_up: the index is 9, and the axis has 4 elements";
+    assert_eq!(why, wanted);
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub use infer::{Input, broadcast};
 pub use kernel::{
     BlockWork, COST_WORD, LAUNCH_COST_WORD, LAUNCH_HEAD, LOST_FAULT, LaunchStatus,
     LaunchedOperator, MOST_LAUNCH_TENSORS, OperatorKernel, PreparedOperator, Reach, STATUS,
-    TaskCost, WorkSplit, blocks_of, kernels, run_launch, units_of,
+    TaskCost, WorkSplit, blocks_of, kernels, node_titles, run_launch, units_of,
 };
 pub use lower::{LowerError, LowerOptions, Lowered, Status};
 pub use operator::{

@@ -25,6 +25,9 @@ const MOST_BLOCKS: usize = 24;
 
 /// What the blocks of a launch do.
 pub trait BlockWork {
+    /// What messages call the operator.
+    fn operator(&self) -> &'static str;
+
     /// How many addresses there are.
     fn tensors(&self) -> usize;
 
@@ -96,12 +99,15 @@ pub unsafe extern "C" fn run_launch<W: BlockWork>(args: *const u64) {
     let why = match done {
         Ok(Ok(())) => return,
         Ok(Err(why)) => why,
-        Err(_) => "the library panicked; standard error has the location: report it".to_owned(),
+        Err(_) => format!(
+            "operator {}: its kernel panicked; standard error has the location: report it",
+            work.operator()
+        ),
     };
     match status {
         Some(status) => drop(status.set(why)),
         None => {
-            eprintln!("pto: an operator failed: {why}");
+            eprintln!("pto: a launch failed: {why}");
             drop(LOST_FAULT.set(why));
         }
     }
@@ -141,6 +147,10 @@ impl LaunchedOperator {
 }
 
 impl BlockWork for LaunchedOperator {
+    fn operator(&self) -> &'static str {
+        self.operator.name()
+    }
+
     fn tensors(&self) -> usize {
         self.operator.tensors()
     }
@@ -158,5 +168,44 @@ impl BlockWork for LaunchedOperator {
         let units = units_of(self.operator.work().units, context);
         // SAFETY: the caller promises the memory; blocks have different units.
         unsafe { self.operator.run(&at, units) }.map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Panics;
+
+    impl BlockWork for Panics {
+        fn operator(&self) -> &'static str {
+            "Divinate"
+        }
+
+        fn tensors(&self) -> usize {
+            0
+        }
+
+        fn blocks(&self) -> u32 {
+            1
+        }
+
+        unsafe fn compute(&self, _: &[u64], _: BlockContext) -> Result<(), String> {
+            std::panic::resume_unwind(Box::new(()))
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_panics_names_its_operator() {
+        let (work, status) = (Panics, LaunchStatus::new());
+        let words = [
+            std::ptr::from_ref(&work).expose_provenance() as u64,
+            std::ptr::from_ref(&status).expose_provenance() as u64,
+            0,
+        ];
+        // SAFETY: the words are those of a launch without tensors, and what they name lives.
+        unsafe { run_launch::<Panics>(words.as_ptr()) };
+        let why = status.get().map_or("", String::as_str);
+        assert!(why.starts_with("operator Divinate: its kernel panicked"), "{why}");
     }
 }

@@ -32,7 +32,7 @@ pub use launch::{
     MOST_LAUNCH_TENSORS, blocks_of, run_launch, units_of,
 };
 pub use split::{Reach, WorkSplit};
-pub use task::{COST_WORD, OperatorKernel, PreparedOperator, STATUS, kernels};
+pub use task::{COST_WORD, OperatorKernel, PreparedOperator, STATUS, kernels, node_titles};
 pub(crate) use task::{DESCRIPTIONS, Description, HEAD, LINK, chain_name, kernel_name};
 pub(crate) use work::work;
 

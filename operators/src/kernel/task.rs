@@ -116,17 +116,8 @@ pub(crate) fn chain_name(nodes: Option<Vec<&str>>, number: usize) -> String {
 /// # Errors
 /// A task does not say what an operator needs, so that the file was changed.
 pub fn kernels(program: &Program) -> Result<Vec<OperatorKernel>, OperatorError> {
-    let Some(number) = program.tensors().iter().position(|tensor| tensor.name == DESCRIPTIONS)
-    else {
-        return Ok(Vec::new());
-    };
+    let Some((number, words)) = descriptions(program) else { return Ok(Vec::new()) };
     let ProgramBody::Graph(tasks) = program.body() else { return Ok(Vec::new()) };
-    let words: Vec<u64> = program
-        .constant(number)
-        .unwrap_or(&[])
-        .chunks_exact(8)
-        .map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
-        .collect();
     let mut known = BTreeMap::new();
     let mut found: BTreeMap<(String, u8), OperatorKernel> = BTreeMap::new();
     for (at, task) in tasks.iter().enumerate() {
@@ -145,6 +136,38 @@ pub fn kernels(program: &Program) -> Result<Vec<OperatorKernel>, OperatorError> 
         found.insert((task.kernel.clone(), task.kind.get()), kernel);
     }
     Ok(found.into_values().collect())
+}
+
+/// The number of the constant that describes what tasks do, and its words; `None`: the program has no operators.
+fn descriptions(program: &Program) -> Option<(usize, Vec<u64>)> {
+    let number = program.tensors().iter().position(|tensor| tensor.name == DESCRIPTIONS)?;
+    let (words, _) = program.constant(number).unwrap_or(&[]).as_chunks();
+    Some((number, words.iter().map(|word| u64::from_ne_bytes(*word)).collect()))
+}
+
+/// What messages call each node of a program that was made of a model: `operator Gather of node look_up`. A node without a task has its name alone.
+#[must_use]
+pub fn node_titles(program: &Program) -> Vec<String> {
+    let names = program.model().map_or(&[][..], |model| &model.nodes);
+    let mut operators = vec![None; names.len()];
+    if let (Some((number, words)), ProgramBody::Graph(tasks)) =
+        (descriptions(program), program.body())
+    {
+        let mut known = Known::new();
+        for task in tasks {
+            let check = TaskCheck { program, task, number, words: &words };
+            for (node, operator) in check.nodes(&mut known).unwrap_or_default() {
+                if let Some(found) = operators.get_mut(node) {
+                    *found = Some(operator);
+                }
+            }
+        }
+    }
+    let title = |(name, operator): (&String, Option<&str>)| match operator {
+        Some(operator) => format!("operator {operator} of node {name}"),
+        None => format!("node {name}"),
+    };
+    names.iter().zip(operators).map(title).collect()
 }
 
 /// A task under examination.
@@ -177,6 +200,21 @@ impl TaskCheck<'_> {
         self.word(COST_WORD).is_some()
             && self.task.block_shape.is_plain()
             && at == self.task.args.len()
+    }
+
+    /// The node of each link, and its operator; `None`: a link is none.
+    fn nodes(&self, known: &mut Known) -> Option<Vec<(usize, &'static str)>> {
+        let (mut at, mut found) = (HEAD, Vec::new());
+        for _ in 0..self.word(0)? {
+            let (Description { operator, inputs, outputs }, ..) = self.description(at, known)?;
+            let next = at + LINK + inputs.len() + outputs.len();
+            // 0: the link copies a value to an output, and belongs to no node.
+            if let Some(node) = self.word(at + 4)?.checked_sub(1) {
+                found.push((usize::try_from(node).ok()?, operator.name()));
+            }
+            at = next;
+        }
+        Some(found)
     }
 
     /// The argument behind the link that begins at `at`; `None`: it is no operator on memory of the program.
@@ -367,6 +405,12 @@ impl PreparedOperator {
         let given: Vec<_> = inputs.iter().map(Option::as_ref).collect();
         let work = operator.work(&given, &outputs)?;
         Ok(Self { description: Description { operator, inputs, outputs }, work })
+    }
+
+    /// The operator's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.description.operator.name()
     }
 
     /// How many addresses it needs: those of the inputs, then those of the outputs.

@@ -142,6 +142,23 @@ impl Status {
             [node, ..] => Self::Broken { node: usize::try_from(node - 1).unwrap_or(usize::MAX) },
         }
     }
+
+    /// Why the run failed, for messages; `None`: nothing was wrong. `nodes` are the program's [`node_titles`](crate::node_titles).
+    #[must_use]
+    pub fn reason(&self, nodes: &[String]) -> Option<String> {
+        let title = |node: usize| nodes.get(node).map_or("a copy to an output", String::as_str);
+        match *self {
+            Self::Good => None,
+            Self::Index { node, index, extent } => Some(format!(
+                "{}: the index is {index}, and the axis has {extent} elements",
+                title(node)
+            )),
+            Self::Broken { node } => Some(format!(
+                "{}: its kernel stopped, which is a fault of the library: report it",
+                title(node)
+            )),
+        }
+    }
 }
 
 impl OperatorGraph {

@@ -8,6 +8,7 @@ use pto_host::{Device, DeviceOptions, Hosting, Kernel, RunReport};
 use pto_operators::{
     Binary, COST_WORD, DType, Epilogue, LowerOptions, Lowered, Operator, OperatorGraph, Padding,
     Pooling, Reduction, STATUS, Status, Tensor, TensorType, Unary, ValueId, Window, kernels,
+    node_titles,
 };
 
 use crate::array::Rng;
@@ -280,6 +281,8 @@ fn an_index_that_stands_for_nothing_is_told_by_its_node() {
         [Tensor::from_elements(&[4, 2], &[0.0_f32; 8]).unwrap(), Tensor::vector(&[0_i64, -5, 1])];
     let (_, status) = run(&session_on(Hosting::default()), &lowered, &inputs);
     assert_eq!(status, Status::Index { node: 0, index: -5, extent: 4 });
+    let wanted = "operator Gather of node pick: the index is -5, and the axis has 4 elements";
+    assert_eq!(status.reason(&node_titles(&lowered.program)).as_deref(), Some(wanted));
 }
 
 /// Short operators that wait for each other are one task, which says what it costs; a task in virtual time takes that.
@@ -314,6 +317,13 @@ fn short_operators_share_a_task_and_cost_their_sum() {
     let wrong = [inputs[0].clone(), Tensor::vector(&[0_i64, 7, 1])];
     let (_, status) = run(&session, &lowered, &wrong);
     assert_eq!(status, Status::Index { node: 1, index: 7, extent: 4 });
+    let titles =
+        ["operator Exp of node exp", "operator Gather of node pick", "operator Add of node sum"];
+    assert_eq!(node_titles(&lowered.program), titles);
+    let broken = Status::read(&[3, 0, u64::MAX, 0]).reason(&titles.map(str::to_owned));
+    assert!(
+        broken.is_some_and(|why| why.starts_with("operator Add of node sum: its kernel stopped"))
+    );
 }
 
 /// The cores are busy as long as the tasks say.

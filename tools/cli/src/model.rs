@@ -378,7 +378,7 @@ fn run_on(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Ran, Failure
     };
     let session = device.session(SessionOptions { run, ..SessionOptions::default() })?;
     let runner = Runner::new(&session)?;
-    let model = runner.load(&ready.built, ready.lowered.clone())?;
+    let model = runner.load(ready.lowered.clone())?;
     let (before, begun) = (runner.counters(), session.now());
     let (mut times, mut outputs) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
@@ -406,7 +406,7 @@ fn predict(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Prediction,
     };
     let session = device.session(SessionOptions { run, ..SessionOptions::default() })?;
     let runner = Runner::new(&session)?;
-    let model = runner.load(&ready.built, ready.lowered.clone())?;
+    let model = runner.load(ready.lowered.clone())?;
     runner.run(&model, &ready.values)?;
     let report = runner.stream().take_report().and_then(|report| report.virtual_report);
     let report = report.ok_or_else(|| {

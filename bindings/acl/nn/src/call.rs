@@ -78,6 +78,8 @@ pub(crate) type Output = (&'static str, Option<TensorRef>);
 
 /// A call: its arguments and its outputs.
 pub(crate) struct OperatorCall {
+    /// The name of its function, without `GetWorkspaceSize`.
+    pub(crate) operator: &'static str,
     args: Vec<(&'static str, Arg)>,
     outs: Vec<Output>,
     pub(crate) alias: Alias,
@@ -511,7 +513,8 @@ pub(crate) unsafe fn prepare(
                 format!("there are {tensors} tensors; a call takes {MOST_LAUNCH_TENSORS}"),
             ));
         }
-        let call = OperatorCall { args, outs, alias: Alias::None }.with_alias();
+        let call =
+            OperatorCall { operator: row.kernel, args, outs, alias: Alias::None }.with_alias();
         let (plan, is_kept) = found_plan(row, &call)?;
         let addresses = call.tensors().map(|tensor| tensor.extent.0 as u64).collect();
         let out_from = tensors - call.outs.iter().filter(|(_, out)| out.is_some()).count();

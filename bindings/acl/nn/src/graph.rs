@@ -232,6 +232,7 @@ impl<'c> CallGraph<'c> {
         let call = self.call;
         let tensors = call.views();
         let plan = |body: Body, (blocks, cost_ns): (u32, u64), can_fail: bool| CompiledCall {
+            operator: call.operator,
             tensors: call.views(),
             body,
             blocks,

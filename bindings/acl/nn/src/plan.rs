@@ -11,6 +11,8 @@ const CHUNK: usize = 16_384;
 
 /// A compiled call.
 pub(crate) struct CompiledCall {
+    /// The name of its function, without `GetWorkspaceSize`.
+    pub(crate) operator: &'static str,
     /// The tensors, in the order of their addresses.
     pub(crate) tensors: Vec<View>,
     pub(crate) body: Body,
@@ -69,6 +71,10 @@ pub(crate) struct CallStep {
 }
 
 impl BlockWork for CompiledCall {
+    fn operator(&self) -> &'static str {
+        self.operator
+    }
+
     fn tensors(&self) -> usize {
         self.tensors.len()
     }
@@ -79,7 +85,7 @@ impl BlockWork for CompiledCall {
 
     unsafe fn compute(&self, addresses: &[u64], context: BlockContext) -> Result<(), String> {
         // SAFETY: the caller promises the memory.
-        unsafe { self.block(addresses, context) }
+        unsafe { self.block(addresses, context) }.map_err(|why| format!("{}: {why}", self.operator))
     }
 }
 

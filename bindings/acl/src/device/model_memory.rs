@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::GmAddr;
 use pto_host::workloads::program::{Program, Role, TensorDescription};
-use pto_operators::{STATUS, Status};
+use pto_operators::{STATUS, Status, node_titles};
 
 use super::open::Open;
 use crate::common::codes;
@@ -42,6 +42,7 @@ pub(crate) fn side_of(program: &Program, tensor: &TensorDescription) -> Side {
 /// Memory that the library has for a loaded model.
 pub(crate) struct OwnMemory {
     open: Arc<Open>,
+    /// What messages call its nodes.
     nodes: Arc<[String]>,
     has_status: bool,
     /// Memory of each status, whether a run has it. A run takes the first that is free, so that most runs have the same one, and find their bindings.
@@ -63,11 +64,10 @@ impl OwnMemory {
     pub(crate) fn new(open: &Arc<Open>, program: &Program) -> Answer<Self> {
         let empty = program.tensors().iter().filter(|tensor| is_empty(program, tensor));
         let longest = empty.map(TensorDescription::bytes).max();
-        let nodes = program.model().map_or(&[][..], |model| &model.nodes);
         let mut sides = program.tensors().iter().map(|tensor| side_of(program, tensor));
         Ok(Self {
             open: Arc::clone(open),
-            nodes: nodes.into(),
+            nodes: node_titles(program).into(),
             has_status: sides.any(|side| side == Side::Status),
             statuses: Arc::default(),
             scratch: longest.map(|bytes| open.session.alloc(bytes)).transpose()?,
@@ -127,24 +127,8 @@ impl StatusReport {
         self.open.session.memory().copy_from_device(self.at, &mut bytes)?;
         let words: Vec<u64> =
             bytes.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        let name = |node: usize| self.nodes.get(node).map_or("?", String::as_str);
-        match Status::read(&words) {
-            Status::Good => Ok(()),
-            Status::Index { node, index, extent } => Err(Refusal::new(
-                codes::AICORE_EXCEPTION,
-                format!(
-                    "node {}: the index is {index}, and the axis has {extent} elements",
-                    name(node)
-                ),
-            )),
-            Status::Broken { node } => Err(Refusal::new(
-                codes::AICORE_EXCEPTION,
-                format!(
-                    "node {}: its kernel stopped, which is a fault of the library: report it",
-                    name(node)
-                ),
-            )),
-        }
+        let reason = Status::read(&words).reason(&self.nodes);
+        reason.map_or(Ok(()), |why| Err(Refusal::new(codes::AICORE_EXCEPTION, why)))
     }
 }
 
