@@ -10,7 +10,7 @@ use pto_examples::host::{DType as FileType, ElementVec, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;
 use pto_host::timeline::graph::{Graph, GraphTask};
 use pto_host::timeline::{Edge, Trace};
-use pto_host::virtual_time::VirtualOptions;
+use pto_host::virtual_time::{Injection, VirtualOptions};
 use pto_host::workloads::program::{Program, ProgramBody};
 use pto_host::{DeviceOptions, Hosting, RunOptions, RunReport, SessionOptions};
 use pto_models::{Built, Given, Model, ModelError, Runner, parse_shape};
@@ -282,6 +282,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         let bounds = prediction.bounds(ready.transfers_ns());
         facts.extend([("predicted", first), ("", second), ("bounds", bounds)]);
     }
+    let injection = wanted.virtual_options().and_then(|options| options.injection);
+    let (fault, missed_fault) = told_fault(injection, &ran, args.virtual_time.allow_missed_fault);
+    facts.extend(fault);
     let judged = expected
         .iter()
         .map(|(name, expected)| judged(name, &ran, expected, args))
@@ -326,10 +329,29 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         times: ran.times,
         virtual_time: ran.virtual_time,
         left_bytes: 0,
+        missed_fault,
         facts,
         files,
     };
     answer_run(args.json, &summary)
+}
+
+/// What is said of a fault that was asked for, and whether it is missed; a run that it ended says more.
+fn told_fault(
+    injection: Option<Injection>,
+    ran: &Ran,
+    may_be_missed: bool,
+) -> (Option<(&'static str, String)>, bool) {
+    let Some(injection) = injection else { return (None, false) };
+    if ran.is_disturbed {
+        return (Some(("fault", format!("{injection} happened"))), false);
+    }
+    let what = if may_be_missed {
+        ""
+    } else {
+        "; FAIL: name a core and a task that the run has, or add --allow-missed-fault"
+    };
+    (Some(("fault", format!("{injection} did NOT happen{what}"))), !may_be_missed)
 }
 
 /// The names of a model's tasks, in its timeline.
@@ -353,6 +375,8 @@ struct Ran {
     times: Vec<std::time::Duration>,
     virtual_time: Option<std::time::Duration>,
     counters: pto_host::stitch::Counters,
+    /// Whether an injected fault has happened in a round.
+    is_disturbed: bool,
     /// Of the last round.
     report: Option<RunReport>,
 }
@@ -381,14 +405,18 @@ fn run_on(args: &RunArgs, wanted: &Wanted, ready: &Ready) -> Result<Ran, Failure
     let model = runner.load(ready.lowered.clone())?;
     let (before, begun) = (runner.counters(), session.now());
     let (mut times, mut outputs) = (Vec::new(), Vec::new());
+    let (mut report, mut is_disturbed) = (None, false);
     for _ in 0..args.rounds {
         let started = Instant::now();
         outputs = runner.run(&model, &ready.values)?;
         times.push(started.elapsed());
+        report = runner.stream().take_report();
+        let seen = report.as_ref().and_then(|report| report.virtual_report.as_ref());
+        is_disturbed |= seen.is_some_and(|report| report.injections > 0);
     }
     let virtual_time = wanted.virtual_options().map(|_| session.now().saturating_sub(begun));
     let counters = runner.counters().since(&before);
-    Ok(Ran { outputs, times, virtual_time, counters, report: runner.stream().take_report() })
+    Ok(Ran { outputs, times, virtual_time, counters, is_disturbed, report })
 }
 
 /// The same run once more, in virtual time, on as many cores.

@@ -67,6 +67,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         virtual_time,
         facts: Vec::new(),
         left_bytes,
+        missed_fault: false,
         files,
     };
     answer_run(args.json, &run_report)

@@ -29,6 +29,8 @@ pub(crate) struct RunSummary {
     pub(crate) virtual_time: Option<Duration>,
     /// Bytes of device memory that were not given back.
     pub(crate) left_bytes: u64,
+    /// Whether a fault that was asked for did not happen, and had to.
+    pub(crate) missed_fault: bool,
     /// What a model says of itself.
     pub(crate) facts: Vec<(&'static str, String)>,
     pub(crate) files: Files,
@@ -43,9 +45,11 @@ pub(crate) struct Files {
     pub(crate) unwritten: Vec<Failure>,
 }
 
-/// Answers; a result that is wrong, or memory that is left, is a failure.
+/// Answers; a result that is wrong, memory that is left, or a fault that did not happen is a failure.
 pub(crate) fn answer_run(json: bool, summary: &RunSummary) -> Result<Exit, Failure> {
-    let is_right = summary.judged.iter().all(|one| one.is_right) && summary.left_bytes == 0;
+    let is_right = summary.judged.iter().all(|one| one.is_right)
+        && summary.left_bytes == 0
+        && !summary.missed_fault;
     let exit = match (is_right, summary.files.unwritten.is_empty()) {
         (false, _) => Exit::Wrong,
         (true, false) => Exit::Internal,

@@ -187,6 +187,26 @@ fn a_fault_that_does_not_happen_is_said() {
     refused(&["run", "vector_example", "--allow-missed-fault"], 2, &["--fault"]);
 }
 
+/// A model in ONNX with a node `gate`, an operator Relu on four floats.
+const RELU: &[u8] = b"\x08\x08\x3a\x2d\x0a\x12\x0a\x01x\x12\x01y\x1a\x04gate\x22\x04Relu\x12\x01m\x5a\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x04\x62\x03\x0a\x01y\x42\x02\x10\x0d";
+
+#[test]
+fn a_fault_of_a_model_names_operator_and_node_and_is_missed_aloud() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("gate.onnx");
+    fs::write(&file, RELU).expect("the model");
+    let file = file.to_str().expect("a path in UTF-8");
+    let run = ["run", file, "--hosting=virtual", "--aicpu=1", "--aic=1", "--aiv=1"];
+    let hang = ["--task-budget-ms=1", "--fault=hang:core=1,task=0"];
+    let failed = answer(&mut command(&[&run[..], &hang].concat()));
+    assert!(failed.stderr.contains("task 0, kernel Relu/gate"), "{}", failed.stderr);
+    let late = [&run[..], &["--fault=hang:core=1,task=999"]].concat();
+    let missed = pto(&late, 1).stdout;
+    assert!(missed.contains("hang:core=1,task=999 did NOT happen; FAIL"), "{missed}");
+    let allowed = pto(&[&late[..], &["--allow-missed-fault"]].concat(), 0).stdout;
+    assert!(allowed.contains("did NOT happen") && !allowed.contains("FAIL"), "{allowed}");
+}
+
 #[test]
 fn a_fault_of_a_core_that_does_not_exist_is_refused() {
     let run = ["run", "vector_example", "--hosting=virtual", "--aic=2", "--aiv=3"];
