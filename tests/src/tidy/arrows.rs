@@ -56,7 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pto-acl-nn",
         &["pto-abi", "pto-acl-interface", "pto-operators", "pto-acl~", "pto-acl-entry~"],
     ),
-    ("pto-acl-hccl", &["pto-host", "pto-acl~", "pto-acl-entry~"]),
+    ("pto-acl-hccl", &["pto-acl-interface", "pto-host", "pto-acl~", "pto-acl-entry~"]),
     ("pto-mpi", &["pto-abi", "pto-host"]),
     ("pto-field", &["pto-aicore-kernels", "pto-host", "pto-native", "pto-image-build~"]),
     (
