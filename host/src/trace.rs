@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn rings_hold_what_a_run_can_cause() {
         let capacities = Capacities { tasks: 100_000, edges: 250_000, ..Capacities::default() };
-        let with = |trace| RunOptions { trace, ..RunOptions::default() };
+        let with = |trace| RunOptions { aicpu_instances: 4, trace, ..RunOptions::default() };
         assert_eq!(rings(&with(None), &capacities, 72), TraceCapacities::OFF);
         let fitted = rings(&with(Some(TraceOptions::default())), &capacities, 72);
         assert_eq!((fitted.instances, fitted.instance_events), (4, 750_000));
