@@ -1,4 +1,4 @@
-//! The loop with one access left out, or with one moved behind another: each such loop is told from the right one.
+//! The loop with one access left out, or with one moved behind another: the tests find each such loop.
 
 use super::library::{Library, WORKER};
 use super::script::{in_cpp, in_rust, scripts};
@@ -34,7 +34,7 @@ fn calls_in(line: &str) -> usize {
     CALLS.iter().map(|call| line.matches(call).count()).sum()
 }
 
-/// Whether nobody sees in which order the two are: stores are seen when their line is written back; and a dispatch has begun before or behind dropping the
+/// Whether the order of the two cannot be seen: stores are seen when their line is written back; and a dispatch has begun before or behind dropping the
 /// cache, which comes before the first load of its arguments either way.
 fn commute(first: &str, second: &str) -> bool {
     let begins = |line: &str, call: &str| line.trim_start().starts_with(call);
@@ -60,8 +60,8 @@ fn assert_all_found(mutants: Vec<(String, String)>, fewest: usize) {
     assert!(mutants.len() >= fewest, "the source was not understood: {} mutants", mutants.len());
     let kept = mutants.iter().filter(|(_, source)| !is_found(source));
     let kept: Vec<_> = kept.map(|(name, _)| name.clone()).collect();
-    assert!(kept.is_empty(), "not told from the right loop:\n{}", kept.join("\n"));
-    println!("{} loops, each told from the right one", mutants.len());
+    assert!(kept.is_empty(), "not found:\n{}", kept.join("\n"));
+    println!("{} loops, each found", mutants.len());
 }
 
 fn without(at: usize) -> String {
@@ -86,7 +86,7 @@ fn a_loop_that_does_not_wait_for_the_window_is_found() {
     assert_all_found(vec![("without the look at the window".to_owned(), mutant)], 1);
 }
 
-/// Each access behind the first one of its function after which somebody sees it.
+/// Each access behind the first one of its function after which it is seen.
 #[test]
 fn a_loop_with_an_access_in_another_place_is_found() {
     let lines: Vec<&str> = WORKER.lines().collect();

@@ -37,7 +37,7 @@ PTO_INLINE void pto_pipes_barrier(uint32_t, uint32_t) {}
 PTO_INLINE void pto_pipes_raise(uint32_t, uint32_t) {}
 #endif
 
-/* What a kernel asks of its core besides its pipes. Whoever calls a kernel gives the table. A kernel has no variables: the table is in a register that the
+/* What a kernel asks of its core besides its pipes. The caller of a kernel gives the table. A kernel has no variables: the table is in a register that the
  * compiler leaves alone. */
 struct pto_core_services {
     /* Raises a flag for other cores of the cluster; waits for one. */

@@ -27,9 +27,9 @@ const BASE_PORT: u16 = 60_000;
 const NAME: &str = "hccl_world_group";
 
 /// Where the ranks of a communicator meet.
-enum Place {
-    Here(Arc<Meeting>),
-    There(Remote),
+enum Access {
+    Local(Arc<Meeting>),
+    Remote(Remote),
 }
 
 /// A communicator at one rank.
@@ -37,7 +37,7 @@ pub(crate) struct Comm {
     pub(crate) rank: u32,
     pub(crate) size: u32,
     pub(crate) name: String,
-    place: Place,
+    access: Access,
     numbers: Mutex<Numbers>,
     error: Mutex<Option<Failure>>,
 }
@@ -145,14 +145,14 @@ pub(crate) fn join(info: &str, (rank, size): (u32, u32), settings: Settings) -> 
         return Err(Failure::new(PARAMETER, text));
     };
     let own = locked(&OPEN).get(key).cloned();
-    let place = match own {
+    let access = match own {
         Some(meeting) => here(key, meeting, (rank, size), settings.order)?,
         None => {
             check_rank(rank, size)?;
-            Place::There(Remote::join(address, key, (rank, size), settings.order)?)
+            Access::Remote(Remote::join(address, key, (rank, size), settings.order)?)
         }
     };
-    Ok(made(place, (rank, size), settings))
+    Ok(made(access, (rank, size), settings))
 }
 
 fn check_rank(rank: u32, size: u32) -> Checked {
@@ -166,23 +166,23 @@ fn here(
     meeting: Arc<Meeting>,
     (rank, size): (u32, u32),
     order: Order,
-) -> Checked<Place> {
+) -> Checked<Access> {
     meeting.enter(rank, size, order)?;
     let joined = meeting.wait_for_all();
-    // Nobody else joins: the key is free for another communicator of a rank table.
+    // No other rank joins: the key is free for another communicator of a rank table.
     let mut open = locked(&OPEN);
     if open.get(key).is_some_and(|known| Arc::ptr_eq(known, &meeting)) {
         open.remove(key);
     }
     drop(open);
     joined.inspect_err(|_| meeting.leave(rank, false))?;
-    Ok(Place::Here(meeting))
+    Ok(Access::Local(meeting))
 }
 
-fn made(place: Place, (rank, size): (u32, u32), settings: Settings) -> usize {
+fn made(access: Access, (rank, size): (u32, u32), settings: Settings) -> usize {
     let name = settings.name.unwrap_or_else(|| NAME.into());
     let (numbers, error) = (Mutex::default(), Mutex::default());
-    kept(Comm { rank, size, name, place, numbers, error })
+    kept(Comm { rank, size, name, access, numbers, error })
 }
 
 /// Joins as a rank of a rank table, and waits for all others.
@@ -208,14 +208,14 @@ pub(crate) fn of_table(path: &str, rank: u32, settings: Settings) -> Checked<usi
     if rank == 0 {
         open(&table.key, listener(&address)?)?;
     }
-    let place = loop {
+    let access = loop {
         // Rank 0 may be a thread of this process.
         let own = locked(&OPEN).get(&table.key).cloned();
         if let Some(meeting) = own {
             break here(&table.key, meeting, of, settings.order)?;
         }
         if std::net::TcpStream::connect(&address).is_ok() {
-            break Place::There(Remote::join(&address, &table.key, of, settings.order)?);
+            break Access::Remote(Remote::join(&address, &table.key, of, settings.order)?);
         }
         require(Instant::now() < end, TIMEOUT, || {
             format!(
@@ -224,7 +224,7 @@ pub(crate) fn of_table(path: &str, rank: u32, settings: Settings) -> Checked<usi
         })?;
         std::thread::sleep(Duration::from_millis(5));
     };
-    Ok(made(place, of, settings))
+    Ok(made(access, of, settings))
 }
 
 /// The communicators of all these devices of the process, by rank.
@@ -247,7 +247,7 @@ pub(crate) fn of_devices(devices: &[i32]) -> Checked<Vec<usize>> {
         meeting.enter(rank, size, order)?;
     }
     let settings = || Settings { order, name: None };
-    let comm = |rank| made(Place::Here(Arc::clone(&meeting)), (rank, size), settings());
+    let comm = |rank| made(Access::Local(Arc::clone(&meeting)), (rank, size), settings());
     Ok((0..size).map(comm).collect())
 }
 
@@ -257,13 +257,13 @@ pub(crate) fn destroy(handle: usize) -> Checked {
     let taken = locked(&COMMS).remove(&handle);
     let missing = || Failure::new(NOT_FOUND, "another thread has destroyed the communicator");
     taken.ok_or_else(missing)?;
-    match &comm.place {
-        Place::Here(meeting) => {
+    match &comm.access {
+        Access::Local(meeting) => {
             meeting.leave(comm.rank, false);
             // The process may end now: the others are to have their results.
             meeting.drain(Duration::from_secs(10));
         }
-        Place::There(remote) => remote.leave(),
+        Access::Remote(remote) => remote.leave(),
     }
     Ok(())
 }
@@ -340,9 +340,9 @@ impl Command for Launched {
             data: work.reads.iter().flat_map(|read| bytes_of(*read)).collect(),
         };
         let items: Vec<Item> = self.works.iter().map(item).collect();
-        let results = match &self.comm.place {
-            Place::Here(meeting) => meeting.perform(self.comm.rank, items),
-            Place::There(remote) => remote.perform(&items),
+        let results = match &self.comm.access {
+            Access::Local(meeting) => meeting.perform(self.comm.rank, items),
+            Access::Remote(remote) => remote.perform(&items),
         };
         let written = results.and_then(|results| {
             self.works.iter().zip(results).try_for_each(|((work, _), data)| put(work, &data))
@@ -370,7 +370,7 @@ fn put(work: &Work, data: &[u8]) -> Checked {
             Failure::new(INTERNAL, format!("a result of {} bytes is too short", data.len()))
         })?;
         let to = std::ptr::with_exposed_provenance_mut::<u8>(*address);
-        // SAFETY: as in `bytes_of`; the stream lets nobody else use it now.
+        // SAFETY: as in `bytes_of`; the stream is the only user now.
         unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), to, *bytes) };
         rest = behind;
     }

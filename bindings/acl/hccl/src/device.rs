@@ -62,7 +62,7 @@ extern "C" fn outcome(context: *mut c_void, text: *mut c_char, room: usize) -> i
 }
 
 extern "C" fn release(context: *mut c_void) {
-    // SAFETY: `launch` made the context of a box, and nobody uses it any more.
+    // SAFETY: `launch` made the context of a box, and this is the last use.
     drop(unsafe { Box::from_raw(context.cast::<Held>()) });
 }
 

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A rank comes to a key once.
 //! - A call whose ranks have all come ends with a result or a failure for each of them, whatever happens to the ranks afterwards.
-//! - Nobody waits for a rank that is gone.
+//! - No rank waits for one that is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -217,7 +217,7 @@ impl Meeting {
             let calls = state
                 .calls
                 .get_mut(&key)
-                .ok_or_else(|| Failure::new(INTERNAL, "a call that nobody came to"))?;
+                .ok_or_else(|| Failure::new(INTERNAL, "a call without ranks"))?;
             if let Some(results) = &mut calls.results {
                 let own = results.remove(&rank);
                 if results.is_empty() {
